@@ -1,0 +1,3 @@
+//! How does one request travel?
+
+pub mod settings;

@@ -1,0 +1,130 @@
+//! What the configuration says about how one request travels.
+
+use std::time::Duration;
+
+/// The preset a request runs under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Preset {
+    /// Hold and repeat inside the window.
+    Transparent,
+    /// The same for somebody who watches: 45 s, attempts of 15 s.
+    Interactive,
+    /// The same for an archive: 1 h, attempts of 300 s.
+    Archive,
+    /// A plain proxy: no hold, no repeat, nothing learnt.
+    Off,
+}
+
+/// What happens at the window's end to a request that was never sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowClose {
+    /// One last attempt that skips the ladder only.
+    Send,
+    /// 503 at once.
+    Answer,
+}
+
+/// Which requests that may change something are repeated after a byte was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsafe {
+    Never,
+    Always,
+}
+
+/// `retry`: how long, how often, what counts as too slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    pub window: Duration,
+    pub window_max: Duration,
+    pub window_close: WindowClose,
+    pub response_timeout: Duration,
+    pub abandoned_after: Duration,
+    /// So many failures of its own, and a page gets its last answer. `None`: no page faults.
+    pub page_faults: Option<u32>,
+    pub max_attempts: Option<u32>,
+    /// With less than this left until a stated deadline no attempt starts.
+    pub min_attempt: Duration,
+    pub unsafe_methods: Unsafe,
+    /// `retry_after.max`.
+    pub retry_after_max: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Retry {
+        Retry {
+            window: Duration::from_secs(600),
+            window_max: Duration::from_secs(3600),
+            window_close: WindowClose::Send,
+            response_timeout: Duration::from_secs(60),
+            abandoned_after: Duration::from_secs(5),
+            page_faults: Some(3),
+            max_attempts: None,
+            min_attempt: Duration::from_millis(500),
+            unsafe_methods: Unsafe::Never,
+            retry_after_max: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// Sizes of what is kept of bodies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffers {
+    /// Of one request body, for its repeat.
+    pub replay_body: usize,
+    /// Of all request bodies together.
+    pub replay_total: usize,
+    /// Of one last answer.
+    pub kept_answer: usize,
+    /// Of all last answers together.
+    pub kept_total: usize,
+    /// Of an answer, before its head goes out.
+    pub response: usize,
+}
+
+impl Default for Buffers {
+    fn default() -> Buffers {
+        const KIB: usize = 1024;
+        Buffers {
+            replay_body: 64 * KIB,
+            replay_total: 64 * KIB * KIB,
+            kept_answer: 64 * KIB,
+            kept_total: 64 * KIB * KIB,
+            response: 256 * KIB,
+        }
+    }
+}
+
+/// Which of our own fields a client is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponseHeaders {
+    /// `Pace-Status` when something was waited for or repeated, or asked for.
+    Minimal,
+    /// Always.
+    Full,
+    Off,
+}
+
+/// Whose `Pace-…` request fields are obeyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlHeaders {
+    /// Those of clients on this machine; others may only make things politer.
+    Loopback,
+    All,
+    Off,
+}
+
+/// `tunnel`: CONNECTs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tunnel {
+    /// How long a CONNECT that is decided on itself may be held.
+    pub hold: Duration,
+    pub deny_ports: Vec<u16>,
+}
+
+/// `tls`: which names are intercepted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Intercept {
+    pub enabled: bool,
+    /// Names passed through unread: exact, or `*.example` for all below.
+    pub passthrough: Vec<String>,
+}

@@ -1,0 +1,12 @@
+//! pacegate: a forward proxy that enforces pacing transparently.
+//!
+//! A scraper sets `HTTP_PROXY` and `HTTPS_PROXY` to it and lets its client wait. A site that can't
+//! keep up then makes a crawl slow, not failed. `ARCHITECTURE.md` has the map of the rooms, which
+//! floor each stands on, and what it may import; `tests/tidy.rs` holds the code to it.
+
+pub mod clock;
+pub mod flow;
+pub mod judge;
+pub mod net;
+pub mod pace;
+pub mod state;

@@ -1,0 +1,56 @@
+//! What the configuration says about how bytes travel.
+
+use crate::pace::scope::Host;
+use ipnet::IpNet;
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How origins are reached.
+#[derive(Clone, Debug)]
+pub struct Reach {
+    /// `resolve`: names (and, if given, their port) that go elsewhere, like curl's `--resolve`.
+    pub resolve: Resolve,
+    pub destinations: Destinations,
+    pub roots: Roots,
+    /// TCP and TLS set-up together.
+    pub connect_timeout: Duration,
+    /// A body, or a tunnel, that stands still for so long has broken off.
+    pub idle_timeout: Duration,
+}
+
+/// Name overrides: name to address, or name to address and port.
+#[derive(Clone, Debug, Default)]
+pub struct Resolve {
+    pub names: HashMap<Host, Override>,
+}
+
+/// Where an overridden name goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Override {
+    pub address: IpAddr,
+    /// `None`: the port the client asked for.
+    pub port: Option<u16>,
+}
+
+/// Which addresses may be reached.
+#[derive(Clone, Debug)]
+pub struct Destinations {
+    /// Whether private, link-local and other non-global addresses are refused. (`auto` is decided
+    /// by the configuration: they are when a listener is not on loopback.)
+    pub deny_private: bool,
+    /// Networks that may be reached all the same.
+    pub allow: Vec<IpNet>,
+    /// Our own listeners: never a destination.
+    pub own: Vec<SocketAddr>,
+}
+
+/// Which certificates upstream are trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Roots {
+    /// The system's, or the built-in ones where there are none.
+    Auto,
+    /// Those of a PEM file, and no other.
+    File(PathBuf),
+}

@@ -1,0 +1,7 @@
+//! When may it go? Pure: a scope's state, the rules and the moment go in; a decision, and the state
+//! after it, come out.
+//!
+//! This room must not know about HTTP, sockets, locks, atomics, sleeping or logging.
+
+pub mod rules;
+pub mod scope;
