@@ -7,6 +7,7 @@
 pub mod clock;
 pub mod flow;
 pub mod judge;
+pub mod metrics;
 pub mod net;
 pub mod pace;
 pub mod state;

@@ -1,0 +1,207 @@
+//! What is counted for one host: its series, looked up once, and its holds.
+
+use crate::clock::{Clock, Tick};
+use crate::judge::verdict::Class;
+use crate::metrics::holds::Holds;
+use crate::metrics::labels::{Direction, Reason, RequestOutcome};
+use crate::metrics::table::Register;
+use prometheus::{CounterVec, GaugeVec, IntCounter, IntCounterVec, IntGaugeVec};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// What is counted for one value of the host label.
+pub struct HostMeter {
+    label: Arc<str>,
+    requests: Vec<IntCounter>,
+    attempts: [OnceLock<IntCounter>; Class::ALL.len()],
+    state: Mutex<State>,
+    clock: Clock,
+}
+
+#[derive(Default)]
+struct State {
+    holds: [Holds; Reason::ALL.len()],
+    row: bool,
+    /// The last look at its counters, and since when they have stood still.
+    seen: u64,
+    still_since: Option<Tick>,
+}
+
+impl HostMeter {
+    pub fn new(label: Arc<str>, families: &HostFamilies, clock: Clock) -> HostMeter {
+        let request = |outcome: &RequestOutcome| {
+            families.requests.with_label_values(&[&*label, outcome.word()])
+        };
+        HostMeter {
+            requests: RequestOutcome::ALL.iter().map(request).collect(),
+            attempts: std::array::from_fn(|_| OnceLock::new()),
+            state: Mutex::default(),
+            label,
+            clock,
+        }
+    }
+
+    /// Whether this is the value that the hosts without one share.
+    pub fn is_other(&self) -> bool {
+        &*self.label == OTHER
+    }
+
+    /// The value of the label.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    pub fn request(&self, outcome: RequestOutcome) {
+        self.requests[outcome as usize].inc();
+    }
+
+    pub fn attempt(&self, class: Class, families: &HostFamilies) {
+        let resolve = || families.attempts.with_label_values(&[&*self.label, class.word()]);
+        self.attempts[class as usize].get_or_init(resolve).inc();
+    }
+
+    /// Remembers whether the host has a row.
+    pub fn set_row(&self, row: bool) {
+        self.state().row = row;
+    }
+
+    fn began(&self, reason: Reason, now: Tick) {
+        self.state().holds[reason as usize].began(now);
+    }
+
+    fn ended(&self, reason: Reason, start: Tick, now: Tick) {
+        self.state().holds[reason as usize].ended(start, now);
+    }
+
+    /// Brings the families that follow the holds up to date.
+    pub fn export(&self, now: Tick, families: &HostFamilies) {
+        let holds = self.state().holds;
+        let mut ever_held = false;
+        for reason in Reason::ALL {
+            let total = holds[*reason as usize].total(now).as_secs_f64();
+            if total > 0.0 || holds[*reason as usize].held() > 0 {
+                let counter = families.waits.with_label_values(&[&*self.label, reason.word()]);
+                counter.inc_by((total - counter.get()).max(0.0));
+                ever_held = true;
+            }
+        }
+        if ever_held {
+            let held: u64 = holds.iter().map(Holds::held).sum();
+            families.held.with_label_values(&[&*self.label]).set(held as i64);
+        }
+    }
+
+    /// Whether nothing has been counted here for [`IDLE`], as far as looks at it can tell.
+    pub fn is_idle(&self, now: Tick) -> bool {
+        let requests: u64 = self.requests.iter().map(IntCounter::get).sum();
+        let attempts: u64 =
+            self.attempts.iter().filter_map(OnceLock::get).map(IntCounter::get).sum();
+        let counted = requests + attempts;
+        let mut state = self.state();
+        let busy = state.row || state.holds.iter().any(|holds| holds.held() > 0);
+        if busy || counted != state.seen || state.still_since.is_none() {
+            state.seen = counted;
+            state.still_since = Some(now);
+        }
+        state.still_since.is_some_and(|since| now.since(since) >= IDLE)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A hold that is being counted. Dropped without a word it ends there and then.
+#[must_use]
+pub struct HoldMark {
+    host: Arc<HostMeter>,
+    reason: Reason,
+    start: Tick,
+    open: bool,
+}
+
+impl HoldMark {
+    pub fn new(host: Arc<HostMeter>, reason: Reason, now: Tick) -> HoldMark {
+        host.began(reason, now);
+        HoldMark { host, reason, start: now, open: true }
+    }
+
+    /// From `now` on the request waits for something else.
+    pub fn change(&mut self, reason: Reason, now: Tick) {
+        if reason != self.reason {
+            self.host.ended(self.reason, self.start, now);
+            self.host.began(reason, now);
+            (self.reason, self.start) = (reason, now);
+        }
+    }
+
+    pub fn end(mut self, now: Tick) {
+        self.open = false;
+        self.host.ended(self.reason, self.start, now);
+    }
+}
+
+impl Drop for HoldMark {
+    fn drop(&mut self) {
+        if self.open {
+            self.host.ended(self.reason, self.start, self.host.clock.now());
+        }
+    }
+}
+
+/// The families with a host label.
+#[derive(Clone)]
+pub struct HostFamilies {
+    pub requests: IntCounterVec,
+    pub attempts: IntCounterVec,
+    pub retries: IntCounterVec,
+    pub exhausted: IntCounterVec,
+    pub waits: CounterVec,
+    pub rung: IntGaugeVec,
+    pub delay: GaugeVec,
+    pub changes: IntCounterVec,
+    pub held: IntGaugeVec,
+}
+
+impl HostFamilies {
+    pub fn new(register: &Register) -> HostFamilies {
+        HostFamilies {
+            requests: register.counters("requests_total"),
+            attempts: register.counters("attempts_total"),
+            retries: register.counters("retries_total"),
+            exhausted: register.counters("window_exhausted_total"),
+            waits: register.seconds_counters("host_wait_seconds_total"),
+            rung: register.gauges("host_rung"),
+            delay: register.seconds_gauges("host_delay_seconds"),
+            changes: register.counters("rung_changes_total"),
+            held: register.gauges("host_held_requests"),
+        }
+    }
+
+    /// Removes every series of a host. Most never existed: that is no error.
+    pub fn forget(&self, host: &str) {
+        for outcome in RequestOutcome::ALL {
+            let _ = self.requests.remove_label_values(&[host, outcome.word()]);
+        }
+        for class in Class::ALL {
+            let class = class.word();
+            for family in [&self.attempts, &self.retries, &self.exhausted] {
+                let _ = family.remove_label_values(&[host, class]);
+            }
+            for direction in Direction::ALL {
+                let _ = self.changes.remove_label_values(&[host, direction.word(), class]);
+            }
+        }
+        for reason in Reason::ALL {
+            let _ = self.waits.remove_label_values(&[host, reason.word()]);
+        }
+        let _ = self.rung.remove_label_values(&[host]);
+        let _ = self.delay.remove_label_values(&[host]);
+        let _ = self.held.remove_label_values(&[host]);
+    }
+}
+
+/// The label value that hosts without one of their own share.
+pub const OTHER: &str = "_other";
+/// After so long without anything counted a label is free again (operations 3.1).
+const IDLE: Duration = Duration::from_secs(3600);

@@ -1,0 +1,142 @@
+//! Which hosts have a label of their own.
+//!
+//! First come, first served, and never a top list: counters that come and go break `rate()`. At
+//! most `limit` values, a quarter of them kept for hosts with a row; a host idle for an hour frees
+//! its value and takes its series along; the rest is `_other` (operations 3.1).
+
+use crate::clock::{Clock, Tick};
+use crate::metrics::host::{HostFamilies, HostMeter, OTHER};
+use crate::pace::scope::Host;
+use dashmap::DashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Every value of the host label.
+pub struct Hosts {
+    labelled: DashMap<Host, Arc<HostMeter>, BuildHasherDefault<Prehashed>>,
+    /// How many of them there are: guards coming and going.
+    used: Mutex<usize>,
+    other: Arc<HostMeter>,
+    nowhere: Arc<HostMeter>,
+    limit: usize,
+    clock: Clock,
+    pub families: HostFamilies,
+}
+
+impl Hosts {
+    pub fn new(families: HostFamilies, limit: usize, clock: Clock) -> Hosts {
+        let meter = |label: &str| HostMeter::new(label.into(), &families, clock.clone());
+        Hosts {
+            labelled: DashMap::default(),
+            used: Mutex::new(0),
+            other: Arc::new(meter(OTHER)),
+            nowhere: Arc::new(meter(NOWHERE)),
+            limit,
+            clock,
+            families,
+        }
+    }
+
+    /// Counts something for a host, under its own label if it has one or gets one.
+    pub fn with<T>(&self, host: &Host, need: Need, count: impl FnOnce(&HostMeter) -> T) -> T {
+        if let Some(meter) = self.labelled.get(host) {
+            return count(&meter);
+        }
+        count(&self.admitted(host, need))
+    }
+
+    /// The same, to be kept for a while: it keeps its label for as long.
+    pub fn meter(&self, host: &Host, need: Need) -> Arc<HostMeter> {
+        self.known(host).unwrap_or_else(|| self.admitted(host, need))
+    }
+
+    /// A host that has a label already.
+    pub fn known(&self, host: &Host) -> Option<Arc<HostMeter>> {
+        self.labelled.get(host).map(|meter| meter.clone())
+    }
+
+    /// For what happened before a host was known.
+    pub fn nowhere(&self) -> &HostMeter {
+        &self.nowhere
+    }
+
+    fn admitted(&self, host: &Host, need: Need) -> Arc<HostMeter> {
+        // These read as host names: a request for one must not take over the shared series.
+        if [OTHER, NOWHERE].contains(&host.as_str()) {
+            return self.other.clone();
+        }
+        let room = match need {
+            Need::Row => self.limit,
+            Need::Traffic => self.limit - self.limit / KEPT_FOR_ROWS,
+        };
+        let mut used = self.used();
+        if *used >= room {
+            return self.other.clone();
+        }
+        // Somebody else may have been quicker.
+        let fresh = || {
+            *used += 1;
+            Arc::new(HostMeter::new(host.as_str().into(), &self.families, self.clock.clone()))
+        };
+        self.labelled.entry(host.clone()).or_insert_with(fresh).clone()
+    }
+
+    /// Frees the labels of hosts that have been idle for an hour.
+    pub fn sweep(&self, now: Tick) {
+        let mut used = self.used();
+        self.labelled.retain(|_, meter| {
+            let stays = Arc::strong_count(meter) > 1 || !meter.is_idle(now);
+            if !stays {
+                self.families.forget(meter.label());
+                *used -= 1;
+            }
+            stays
+        });
+    }
+
+    /// Brings the families that follow the holds up to date.
+    pub fn export(&self, now: Tick) {
+        for entry in &self.labelled {
+            entry.value().export(now, &self.families);
+        }
+        self.other.export(now, &self.families);
+    }
+
+    fn used(&self) -> MutexGuard<'_, usize> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a host wants a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Requests go there.
+    Traffic,
+    /// It has a row.
+    Row,
+}
+
+/// A [`Host`] knows its hash.
+#[derive(Default)]
+pub struct Prehashed(u64);
+
+impl Hasher for Prehashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// What happened before a host was known.
+const NOWHERE: &str = "_none";
+/// One label of so many is kept for hosts with a row (operations 3.1).
+const KEPT_FOR_ROWS: usize = 4;
