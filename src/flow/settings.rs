@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Which requests that may change something are repeated: the rule lives where it is applied.
+pub use crate::judge::replay::Unsafe;
+
 /// The preset a request runs under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Preset {
@@ -22,13 +25,6 @@ pub enum WindowClose {
     Send,
     /// 503 at once.
     Answer,
-}
-
-/// Which requests that may change something are repeated after a byte was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unsafe {
-    Never,
-    Always,
 }
 
 /// `retry`: how long, how often, what counts as too slow.

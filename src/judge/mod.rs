@@ -2,5 +2,11 @@
 //!
 //! This room must not know about sockets, locks, sleeping or logging. Time comes in as an argument.
 
+pub mod again;
+pub mod classify;
+pub mod hints;
+pub mod ourselves;
 pub mod outcome;
+pub mod page;
+pub mod replay;
 pub mod verdict;

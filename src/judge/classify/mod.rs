@@ -1,0 +1,163 @@
+//! Outcome to verdict: spec section 3's table, here and nowhere else. First match wins.
+//!
+//! Nothing here knows how long the request has left or how often it was sent: that is `again`'s.
+
+#[cfg(test)]
+mod tests;
+
+use crate::judge::hints::{self, Hint};
+use crate::judge::outcome::{Answer, FaultKind, Outcome};
+use crate::judge::verdict::{Class, PaceMove, PageFault, Repeat, Verdict};
+use http::StatusCode;
+use std::time::Duration;
+
+/// What the table may be told about its surroundings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// `retry_after.max`: a longer wait is cut to it, and its request is answered now.
+    pub retry_after_max: Duration,
+}
+
+/// A verdict, and what was read on the way to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    pub verdict: Verdict,
+    /// The `Retry-After` read, for `hints_total`. `None`: there was none to read.
+    pub hint: Option<Hint>,
+    /// The answer is not to be passed on as it is: the client gets a 502 that names its status.
+    pub withheld: bool,
+}
+
+/// What an outcome means.
+pub fn classify(outcome: &Outcome<'_>, measure: &Measure) -> Judged {
+    let hint = match outcome {
+        Outcome::Answer(answer) if may_name_a_wait(answer.status) => {
+            hints::retry_after(answer, measure.retry_after_max)
+        }
+        Outcome::Answer(_) | Outcome::Fault(_) => None,
+    };
+    let wait = hint.and_then(|hint| hint.wait);
+    let row = TABLE.iter().find(|row| row.on.holds(outcome, wait.is_some())).unwrap_or(&SERVED);
+    let withheld = matches!(outcome, Outcome::Answer(answer) if is_withheld(answer));
+    Judged { verdict: row.verdict(hint), hint, withheld }
+}
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    pub class: Class,
+    pub on: On,
+    pub pace: PaceMove,
+    pub repeat: Repeat,
+    pub page: PageFault,
+}
+
+/// What a row is for.
+#[derive(Clone, Copy, Debug)]
+pub enum On {
+    /// An answer with one of these statuses that names a wait.
+    Wait(Codes),
+    /// An answer with one of these statuses.
+    Status(Codes),
+    /// A fault.
+    Fault(fn(&FaultKind) -> bool),
+}
+
+/// Statuses, as ranges with both ends in them.
+pub type Codes = &'static [(u16, u16)];
+
+use FaultKind as F;
+use On::{Fault, Status, Wait};
+use PaceMove::{Climb, Nothing, StepDown};
+use PageFault::{IfLaterServed, IfServedSince, No as Site};
+use Repeat::{InWindow, No};
+
+/// Spec section 3. A 430 is Shopify's 429, so it may name a wait as well. 525 and 526 say that the
+/// origin's certificate does not hold; 501, 505, 506 and 511 do not get better by waiting.
+#[rustfmt::skip]
+pub const TABLE: &[Row] = &[
+    row(Class::ExplicitWait,    Wait(&[(429, 430), (503, 503), (413, 413)]),
+                                                                       Climb,    InWindow, Site),
+    row(Class::ServedWait,      Wait(&[(300, 399)]),                   StepDown, No,       Site),
+    row(Class::RateLimited,     Status(&[(429, 430)]),                 Climb,    InWindow, Site),
+    row(Class::Unreachable,     Status(&[(407, 407)]),                 Nothing,  No,       Site),
+    row(Class::Soft,            Status(&[(408, 408), (425, 425)]),     Nothing,  InWindow, Site),
+    row(Class::Tls,             Status(&[(525, 526)]),                 Nothing,  No,       Site),
+    row(Class::Overloaded,      Status(&[(503, 503)]),                 Climb,    InWindow, Site),
+    row(Class::Overloaded,      Status(&[(500, 500), (502, 504), (507, 510), (512, 524), (527, 599)]),
+                                                                       Climb,    InWindow, IfServedSince),
+    row(Class::ConnectTimeout,  Fault(|f| matches!(f, F::ConnectTimeout)),
+                                                                       Climb,    InWindow, Site),
+    row(Class::ResponseTimeout, Fault(|f| matches!(f, F::ResponseTimeout)),
+                                                                       Climb,    InWindow, IfLaterServed),
+    row(Class::Abandoned,       Fault(|f| matches!(f, F::Abandoned)),
+                                                                       Climb,    No,       IfLaterServed),
+    row(Class::Reset,           Fault(|f| matches!(f, F::Reset)),
+                                                                       Climb,    InWindow, IfLaterServed),
+    row(Class::Overloaded,      Fault(|f| matches!(f, F::Calm)),       Climb,    InWindow, Site),
+    row(Class::Truncated,       Fault(|f| matches!(f, F::Truncated | F::Stuck)),
+                                                                       Climb,    InWindow, IfLaterServed),
+    row(Class::Soft,            Fault(|f| matches!(f, F::DnsTimeout | F::RefusedStream)),
+                                                                       Nothing,  InWindow, Site),
+    row(Class::Refused,         Fault(|f| matches!(f, F::Refused)),    Nothing,  No,       Site),
+    row(Class::Dns,             Fault(|f| matches!(f, F::NoSuchName)), Nothing,  No,       Site),
+    row(Class::Tls,             Fault(|f| matches!(f, F::Certificate(_) | F::Tls(_))),
+                                                                       Nothing,  No,       Site),
+    row(Class::Unreachable,     Fault(|f| matches!(f, F::Unreachable | F::NotHttp(_) | F::UpgradeFailed)),
+                                                                       Nothing,  No,       Site),
+    row(Class::Denied,          Fault(|f| matches!(f, F::Prohibited(_) | F::OwnListener)),
+                                                                       Nothing,  No,       Site),
+    row(Class::ClientGone,      Fault(|f| matches!(f, F::ClientBody)), Nothing,  No,       Site),
+    row(Class::Served,          Status(&[(0, 999)]),                   StepDown, No,       Site),
+];
+
+/// The last row, which holds for every answer.
+const SERVED: Row = TABLE[TABLE.len() - 1];
+
+const fn row(class: Class, on: On, pace: PaceMove, repeat: Repeat, page: PageFault) -> Row {
+    Row { class, on, pace, repeat, page }
+}
+
+impl On {
+    fn holds(self, outcome: &Outcome<'_>, waits: bool) -> bool {
+        match (self, outcome) {
+            (Wait(codes), Outcome::Answer(answer)) => waits && within(codes, answer.status),
+            (Status(codes), Outcome::Answer(answer)) => within(codes, answer.status),
+            (Fault(is), Outcome::Fault(fault)) => is(&fault.kind),
+            (Wait(_) | Status(_), Outcome::Fault(_)) | (Fault(_), Outcome::Answer(_)) => false,
+        }
+    }
+}
+
+fn within(codes: Codes, status: StatusCode) -> bool {
+    codes.iter().any(|(first, last)| (*first..=*last).contains(&status.as_u16()))
+}
+
+impl Row {
+    /// A wait that was cut short can't be kept by this request: it is answered now. And what names
+    /// a wait at all speaks for the site.
+    fn verdict(&self, hint: Option<Hint>) -> Verdict {
+        let wait = hint.and_then(|hint| hint.wait);
+        let cut = hint.is_some_and(|hint| hint.read == hints::HintResult::Capped);
+        Verdict {
+            class: self.class,
+            pace: self.pace,
+            pause: match self.on {
+                Wait(_) => wait,
+                Status(_) | Fault(_) => None,
+            },
+            repeat: if cut { No } else { self.repeat },
+            page_fault: if wait.is_some() { Site } else { self.page },
+        }
+    }
+}
+
+/// Where a `Retry-After` is read. On a plain 5xx it isn't obeyed, but says that the site speaks.
+fn may_name_a_wait(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 300..=399 | 413 | 429 | 430 | 500..=599)
+}
+
+/// An origin's own 407, passed on, would ask the client for its proxy's credentials.
+fn is_withheld(answer: &Answer<'_>) -> bool {
+    answer.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+}

@@ -1,0 +1,158 @@
+//! The table of spec section 3, row by row.
+
+use super::*;
+use crate::judge::outcome::{Fault as Failure, Sent};
+use http::HeaderMap;
+use http::header::RETRY_AFTER;
+use std::time::SystemTime;
+
+const MEASURE: Measure = Measure { retry_after_max: Duration::from_secs(3600) };
+
+fn answered(status: u16, retry_after: Option<&str>) -> Judged {
+    let mut headers = HeaderMap::new();
+    if let Some(text) = retry_after {
+        headers.insert(RETRY_AFTER, text.parse().unwrap());
+    }
+    let status = StatusCode::from_u16(status).unwrap();
+    let arrived = SystemTime::UNIX_EPOCH;
+    classify(&Outcome::Answer(Answer { status, headers: &headers, arrived }), &MEASURE)
+}
+
+fn failed(kind: FaultKind) -> Verdict {
+    let fault = Failure { kind, sent: Sent::Perhaps, detail: String::new() };
+    classify(&Outcome::Fault(&fault), &MEASURE).verdict
+}
+
+#[track_caller]
+fn check(status: u16, retry_after: Option<&str>, class: Class, pace: PaceMove, repeat: Repeat) {
+    let verdict = answered(status, retry_after).verdict;
+    assert_eq!((verdict.class, verdict.pace, verdict.repeat), (class, pace, repeat), "{status}");
+}
+
+#[test]
+fn a_limit_with_a_wait_climbs_and_pauses() {
+    for status in [429, 430, 503, 413] {
+        check(status, Some("30"), Class::ExplicitWait, Climb, InWindow);
+        assert_eq!(answered(status, Some("30")).verdict.pause, Some(Duration::from_secs(30)));
+    }
+    check(429, None, Class::RateLimited, Climb, InWindow);
+    check(430, Some("junk"), Class::RateLimited, Climb, InWindow);
+    check(429, Some("0"), Class::RateLimited, Climb, InWindow);
+    check(503, Some("-3"), Class::Overloaded, Climb, InWindow);
+    check(413, None, Class::Served, StepDown, No);
+}
+
+#[test]
+fn a_wait_over_the_cap_pauses_the_scope_and_answers_the_request() {
+    let judged = answered(429, Some("9999999999"));
+    assert_eq!(judged.verdict.pause, Some(MEASURE.retry_after_max));
+    assert_eq!(judged.verdict.repeat, No);
+    assert_eq!(judged.verdict.class, Class::ExplicitWait);
+}
+
+#[test]
+fn a_redirect_with_a_wait_is_served_and_pauses_the_next() {
+    check(302, Some("5"), Class::ServedWait, StepDown, No);
+    assert_eq!(answered(302, Some("5")).verdict.pause, Some(Duration::from_secs(5)));
+    check(302, None, Class::Served, StepDown, No);
+    check(200, Some("5"), Class::Served, StepDown, No);
+    assert_eq!(answered(200, Some("5")).verdict.pause, None);
+}
+
+#[test]
+fn every_5xx_is_overload_but_those_that_waiting_does_not_mend() {
+    for status in 500..=599 {
+        let (class, pace, repeat) = match status {
+            501 | 505 | 506 | 511 => (Class::Served, StepDown, No),
+            525 | 526 => (Class::Tls, Nothing, No),
+            _ => (Class::Overloaded, Climb, InWindow),
+        };
+        check(status, None, class, pace, repeat);
+    }
+}
+
+#[test]
+fn everything_else_is_served() {
+    for status in [100, 101, 200, 204, 206, 301, 304, 400, 401, 403, 404, 410, 451, 600, 999] {
+        check(status, None, Class::Served, StepDown, No);
+    }
+    check(408, None, Class::Soft, Nothing, InWindow);
+    check(425, None, Class::Soft, Nothing, InWindow);
+}
+
+#[test]
+fn an_origins_own_407_is_withheld_and_not_repeated() {
+    check(407, None, Class::Unreachable, Nothing, No);
+    assert!(answered(407, None).withheld);
+    assert!(!answered(401, None).withheld);
+}
+
+#[test]
+fn only_a_5xx_without_hint_other_than_503_may_be_a_pages_own() {
+    let page = |status, hint| answered(status, hint).verdict.page_fault;
+    assert_eq!(page(500, None), IfServedSince);
+    assert_eq!(page(504, Some("junk")), IfServedSince);
+    assert_eq!(page(500, Some("7")), Site);
+    assert_eq!(page(503, None), Site);
+    assert_eq!(page(429, None), Site);
+    assert_eq!(failed(F::ResponseTimeout).page_fault, IfLaterServed);
+    assert_eq!(failed(F::Reset).page_fault, IfLaterServed);
+    assert_eq!(failed(F::ConnectTimeout).page_fault, Site);
+}
+
+/// What the spec says of a fault. A full match: a new fault does not compile before it has a row.
+fn said(kind: &FaultKind) -> (Class, PaceMove, Repeat) {
+    match kind {
+        F::ConnectTimeout => (Class::ConnectTimeout, Climb, InWindow),
+        F::ResponseTimeout => (Class::ResponseTimeout, Climb, InWindow),
+        F::Abandoned => (Class::Abandoned, Climb, No),
+        F::Reset => (Class::Reset, Climb, InWindow),
+        F::Truncated | F::Stuck => (Class::Truncated, Climb, InWindow),
+        F::Calm => (Class::Overloaded, Climb, InWindow),
+        F::DnsTimeout | F::RefusedStream => (Class::Soft, Nothing, InWindow),
+        F::Refused => (Class::Refused, Nothing, No),
+        F::NoSuchName => (Class::Dns, Nothing, No),
+        F::Certificate(_) | F::Tls(_) => (Class::Tls, Nothing, No),
+        F::Unreachable | F::NotHttp(_) | F::UpgradeFailed => (Class::Unreachable, Nothing, No),
+        F::Prohibited(_) | F::OwnListener => (Class::Denied, Nothing, No),
+        F::ClientBody => (Class::ClientGone, Nothing, No),
+    }
+}
+
+#[test]
+fn every_fault_has_its_row() {
+    let localhost = std::net::IpAddr::from([127, 0, 0, 1]);
+    let kinds = [
+        F::ConnectTimeout,
+        F::ResponseTimeout,
+        F::Abandoned,
+        F::Reset,
+        F::Truncated,
+        F::Stuck,
+        F::Refused,
+        F::NoSuchName,
+        F::DnsTimeout,
+        F::Unreachable,
+        F::Certificate(String::new()),
+        F::Tls(String::new()),
+        F::NotHttp(String::new()),
+        F::UpgradeFailed,
+        F::RefusedStream,
+        F::Calm,
+        F::Prohibited(localhost),
+        F::OwnListener,
+        F::ClientBody,
+    ];
+    for kind in kinds {
+        let want = said(&kind);
+        let verdict = failed(kind.clone());
+        assert_eq!((verdict.class, verdict.pace, verdict.repeat), want, "{kind:?}");
+    }
+}
+
+#[test]
+fn every_class_has_a_row() {
+    for class in Class::ALL {
+        assert!(TABLE.iter().any(|row| row.class == class), "{class:?}");
+    }
+}
