@@ -4,7 +4,10 @@
 //! keep up then makes a crawl slow, not failed. `ARCHITECTURE.md` has the map of the rooms, which
 //! floor each stands on, and what it may import; `tests/tidy.rs` holds the code to it.
 
+pub mod ca;
+pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod flow;
 pub mod judge;
 pub mod metrics;
