@@ -13,4 +13,5 @@ pub mod judge;
 pub mod metrics;
 pub mod net;
 pub mod pace;
+pub mod policy;
 pub mod state;

@@ -4,19 +4,8 @@ use std::time::Duration;
 
 /// Which requests that may change something are repeated: the rule lives where it is applied.
 pub use crate::judge::replay::Unsafe;
-
-/// The preset a request runs under.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Preset {
-    /// Hold and repeat inside the window.
-    Transparent,
-    /// The same for somebody who watches: 45 s, attempts of 15 s.
-    Interactive,
-    /// The same for an archive: 1 h, attempts of 300 s.
-    Archive,
-    /// A plain proxy: no hold, no repeat, nothing learnt.
-    Off,
-}
+/// The preset a request runs under; clients name it too.
+pub use crate::policy::preset::Preset;
 
 /// What happens at the window's end to a request that was never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,13 @@
 //! What the configuration says about how bytes travel.
 
 use crate::pace::scope::Host;
-use ipnet::IpNet;
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Which addresses may be reached: the rule lives where it is applied.
+pub use crate::policy::access::Destinations;
 
 /// How origins are reached.
 #[derive(Clone, Debug)]
@@ -32,18 +34,6 @@ pub struct Override {
     pub address: IpAddr,
     /// `None`: the port the client asked for.
     pub port: Option<u16>,
-}
-
-/// Which addresses may be reached.
-#[derive(Clone, Debug)]
-pub struct Destinations {
-    /// Whether private, link-local and other non-global addresses are refused. (`auto` is decided
-    /// by the configuration: they are when a listener is not on loopback.)
-    pub deny_private: bool,
-    /// Networks that may be reached all the same.
-    pub allow: Vec<IpNet>,
-    /// Our own listeners: never a destination.
-    pub own: Vec<SocketAddr>,
 }
 
 /// Which certificates upstream are trusted.

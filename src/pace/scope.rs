@@ -19,6 +19,8 @@ pub enum NotAHost {
     TooLong,
     Character(char),
     Label,
+    /// It ends like an address and is none in canonical form: `0x7f.1`, `2130706433`, `127.1`.
+    Number,
 }
 
 impl Host {
@@ -26,7 +28,8 @@ impl Host {
     /// without brackets. No port.
     ///
     /// Names must be ASCII here (the configuration turns others into A-labels). Underscores are
-    /// accepted: real hosts have them.
+    /// accepted: real hosts have them. A name whose last label is a number is no name (WHATWG URL
+    /// §3.5): resolvers take such texts for addresses, past every check on them.
     pub fn parse(text: &str) -> Result<Host, NotAHost> {
         if let Some(address) = bracketed(text) {
             let address: Ipv6Addr = address.parse().map_err(|_| NotAHost::Label)?;
@@ -43,6 +46,9 @@ impl Host {
         check_name(name)?;
         if let Ok(address) = name.parse::<Ipv4Addr>() {
             return Ok(Host::from_ip(IpAddr::V4(address)));
+        }
+        if ends_in_number(name) {
+            return Err(NotAHost::Number);
         }
         Ok(Host::new(name.to_ascii_lowercase()))
     }
@@ -144,6 +150,15 @@ fn check_name(name: &str) -> Result<(), NotAHost> {
     match name.split('.').all(|label| (1..=LABEL_BYTES).contains(&label.len())) {
         true => Ok(()),
         false => Err(NotAHost::Label),
+    }
+}
+
+/// Decimal, octal or hexadecimal; `0x` alone is zero to some.
+fn ends_in_number(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    match last.strip_prefix("0x").or_else(|| last.strip_prefix("0X")) {
+        Some(digits) => digits.bytes().all(|b| b.is_ascii_hexdigit()),
+        None => last.bytes().all(|b| b.is_ascii_digit()),
     }
 }
 

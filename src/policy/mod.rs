@@ -1,0 +1,8 @@
+//! Who, where, whether? Pure: who may use us, what may be reached, what a client asked for.
+//!
+//! This room must not know about sockets, resolvers, locks or logging, nor how a scope is paced.
+
+pub mod access;
+pub mod preset;
+pub mod user;
+pub mod wishes;

@@ -1,0 +1,145 @@
+//! Controls from both sources, good and bad.
+
+use super::*;
+use http::HeaderName;
+
+fn read(lines: &[(&str, &str)]) -> Result<Wishes, BadWish> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in lines {
+        let name: HeaderName = name.parse().unwrap();
+        headers.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+    }
+    Wishes::of_headers(&headers)
+}
+
+fn secs(seconds: f64) -> Option<Duration> {
+    Some(Duration::from_secs_f64(seconds))
+}
+
+#[track_caller]
+fn check(name: &str, value: &str, want: Wishes) {
+    assert_eq!(read(&[(name, value)]), Ok(want), "{name}: {value}");
+}
+
+#[track_caller]
+fn check_bad(name: &str, value: &str) {
+    let why = read(&[(name, value)]).expect_err(value);
+    assert_eq!(why.place, name);
+    assert!(why.to_string().contains("expected"), "{why}");
+}
+
+#[test]
+fn spans_are_seconds_with_decimals() {
+    check("Pace-Deadline", "30", Wishes { deadline: secs(30.0), ..Wishes::default() });
+    check("Pace-Window", " 2.5 ", Wishes { window: secs(2.5), ..Wishes::default() });
+    check("Pace-Window", "0", Wishes { window: secs(0.0), ..Wishes::default() });
+    check("Pace-Timeout", "0.25", Wishes { timeout: secs(0.25), ..Wishes::default() });
+    let day = Wishes { deadline: secs(86_400.0), ..Wishes::default() };
+    check("Pace-Deadline", "99999999999999999999999999", day);
+    for bad in ["", "soon", "-1", "+1", "1e3", "inf", "NaN", "1.", ".5", "30s", "1,5", "\u{663}"] {
+        check_bad("pace-deadline", bad);
+    }
+    check_bad("pace-timeout", "0");
+    check_bad("pace-window", &"9".repeat(33));
+}
+
+#[test]
+fn retry_counts_names_or_both() {
+    let wish = |extra, only: &[After]| {
+        let retry = Some(Wish { extra, only: only.to_vec() });
+        Wishes { retry, ..Wishes::default() }
+    };
+    let timeouts = [Class::ConnectTimeout, Class::ResponseTimeout].map(After::Class);
+    check("Pace-Retry", "0", wish(Some(0), &[]));
+    check("Pace-Retry", "OFF", wish(Some(0), &[]));
+    check("Pace-Retry", "99", wish(Some(99), &[]));
+    check("Pace-Retry", "503", wish(None, &[After::Status(503, 503)]));
+    check(
+        "Pace-Retry",
+        "5xx, 425-429",
+        wish(None, &[After::Status(500, 599), After::Status(425, 429)]),
+    );
+    check("Pace-Retry", "timeout", wish(None, &timeouts));
+    check("Pace-Retry", "2, reset", wish(Some(2), &[After::Class(Class::Reset)]));
+    for bad in ["", ",", "1, 2", "off, 3", "099", "1000", "504-500", "xx", "never", "-1", "4 2"] {
+        check_bad("pace-retry", bad);
+    }
+    check_bad("pace-retry", &"429,".repeat(33));
+}
+
+#[test]
+fn a_preference_to_wait_is_a_deadline_unless_one_is_stated() {
+    let wait = |seconds| {
+        let deadline = Some(Duration::from_secs(seconds));
+        Wishes { deadline, prefer_wait: Some(seconds), ..Wishes::default() }
+    };
+    check("Prefer", "wait=30", wait(30));
+    check("Prefer", "respond-async; foo=\"a,wait=1\", Wait = \"10\"; x", wait(10));
+    check("Prefer", "wait=20, wait=30", wait(20));
+    for ignored in ["wait", "wait=soon", "wait=-1", "await=3", "foo=\"x, wait=1\"", "\"wait=9"] {
+        check("Prefer", ignored, Wishes::default());
+    }
+    let both = read(&[("prefer", "wait=30"), ("pace-deadline", "5")]).unwrap();
+    assert_eq!((both.deadline, both.prefer_wait), (secs(5.0), None));
+}
+
+#[test]
+fn words_are_read_in_any_case_and_others_are_errors() {
+    let preset = Some(Preset::Interactive);
+    check("Pace-Preset", "Interactive", Wishes { preset, ..Wishes::default() });
+    check_bad("pace-preset", "fast");
+    check("Pace-Debug", "yes", Wishes { debug: Some(true), ..Wishes::default() });
+    check_bad("pace-debug", "maybe");
+    check("Pace-Tag", "job/7#a", Wishes { tag: Some("job/7#a".into()), ..Wishes::default() });
+    check_bad("pace-tag", "a b");
+    check_bad("pace-tag", &"a".repeat(65));
+}
+
+#[test]
+fn a_control_stands_once_and_unknown_ones_are_ignored() {
+    let twice = read(&[("pace-deadline", "5"), ("pace-deadline", "6")]).expect_err("twice");
+    assert_eq!(twice.place, "pace-deadline");
+    check("Pace-Unheard-Of", "whatever", Wishes::default());
+}
+
+#[test]
+fn a_proxy_user_says_the_same_in_options() {
+    let of = |user| Wishes::of_user(&ProxyUser::of_parts(user, "s").unwrap());
+    let wishes = of("nightly;preset=archive;deadline=170;retry=2,429;window=60").unwrap();
+    assert_eq!(wishes.preset, Some(Preset::Archive));
+    assert_eq!((wishes.deadline, wishes.window), (secs(170.0), secs(60.0)));
+    assert_eq!(wishes.retry.unwrap().extra, Some(2));
+    assert_eq!(of("nightly").unwrap(), Wishes::default());
+    assert_eq!(of("nightly;deadline=soon").unwrap_err().place, "proxy user, option deadline");
+    let unknown = of("nightly;dedline=3").unwrap_err();
+    assert_eq!((&*unknown.place, &*unknown.text), ("proxy user", "dedline"));
+}
+
+#[test]
+fn the_request_goes_before_the_proxy_user() {
+    let request = read(&[("prefer", "wait=5")]).unwrap();
+    let user = read(&[("pace-deadline", "9"), ("pace-window", "7")]).unwrap();
+    let both = request.clone().over(user.clone());
+    assert_eq!((both.deadline, both.prefer_wait, both.window), (secs(5.0), Some(5), secs(7.0)));
+    let other = user.over(request);
+    assert_eq!((other.deadline, other.prefer_wait), (secs(9.0), None));
+}
+
+#[test]
+fn who_is_not_trusted_gets_what_is_politer_only() {
+    let asked = [("pace-preset", "off"), ("pace-timeout", "0.1"), ("pace-window", "9999")];
+    let granted = |trusted| {
+        let hour = Duration::from_secs(3600);
+        read(&asked).unwrap().granted(trusted, hour, Duration::from_secs(5))
+    };
+    let (trusted, stranger) = (granted(true), granted(false));
+    assert_eq!((trusted.preset, trusted.timeout), (Some(Preset::Off), secs(0.1)));
+    assert_eq!((stranger.preset, stranger.timeout), (None, secs(5.0)));
+    assert_eq!((trusted.window, stranger.window), (secs(3600.0), secs(3600.0)));
+}
+
+#[test]
+fn what_an_error_shows_is_short_and_plain() {
+    let why = read(&[("pace-deadline", &"\u{e9}\t".repeat(500))]).unwrap_err();
+    assert!(why.text.chars().count() <= 60 && !why.text.contains('\t'));
+}
