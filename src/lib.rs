@@ -4,6 +4,7 @@
 //! keep up then makes a crawl slow, not failed. `ARCHITECTURE.md` has the map of the rooms, which
 //! floor each stands on, and what it may import; `tests/tidy.rs` holds the code to it.
 
+pub mod admin;
 pub mod ca;
 pub mod cli;
 pub mod clock;

@@ -1,0 +1,10 @@
+//! What do we show? The admin port, and the same pages as `http://pacegate.internal/`.
+//!
+//! This room must not know how requests travel, and decides nothing about them.
+
+pub mod pages;
+pub mod serve;
+pub mod settings;
+
+#[cfg(test)]
+mod tests;
