@@ -18,8 +18,8 @@ struct Seen {
 
 impl Ourselves {
     /// Notes that setting up a connection to a host (its hash) timed out. True if that is our own
-    /// trouble: [`HOSTS`] hosts or more within [`SPAN`], and no connection to any host came about in
-    /// it. `reached` is the last moment one did.
+    /// trouble: [`HOSTS`] hosts or more within [`SPAN`], and no connection to any host came about
+    /// in it. `reached` is the last moment one did.
     pub fn timed_out(&mut self, host: u64, now: Tick, reached: Option<Tick>) -> bool {
         self.note(Seen { host, at: now });
         let recent = |at: Tick| now.since(at) <= SPAN;

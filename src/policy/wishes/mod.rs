@@ -2,7 +2,8 @@
 //!
 //! A known name with a bad value is an error, for else the client waits for something it never
 //! asked for. Unknown `Pace-…` names are ignored (and stripped like the others), as unknown
-//! preferences are (RFC 7240 §2); unknown options of a proxy user are errors: nobody else reads them.
+//! preferences are (RFC 7240 §2). Unknown options of a proxy user are errors: nobody else reads
+//! them.
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,222 @@
+//! Where a request is meant for: read once, checked, and then trusted (http.md, rows 1 to 18).
+
+use crate::net::headers::refusal::Refusal;
+use crate::pace::scope::{Host, NotAHost};
+use http::header::HOST;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue, Method, Uri, Version, header};
+
+/// The two schemes a proxy speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    Http,
+    Https,
+}
+
+impl Scheme {
+    /// The port that goes without saying.
+    pub const fn port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        }
+    }
+
+    /// The scheme's name.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        }
+    }
+}
+
+/// What a request is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    pub scheme: Scheme,
+    /// What is paced and resolved.
+    pub host: Host,
+    pub port: u16,
+    /// Host and port as the client wrote them: the `Host` that goes out (row 11).
+    pub authority: HeaderValue,
+    /// Path and query byte for byte; `*` for an OPTIONS that asks about the server.
+    pub path: PathAndQuery,
+}
+
+/// The CONNECT a request came through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tunnel {
+    /// What is spoken inside.
+    pub scheme: Scheme,
+    pub host: Host,
+    pub port: u16,
+    /// As the client wrote it.
+    pub authority: HeaderValue,
+}
+
+impl Tunnel {
+    /// What a CONNECT asks for: a host and a port, nothing else (rows 75, 77).
+    pub fn of(uri: &Uri, headers: &HeaderMap, scheme: Scheme) -> Result<Tunnel, Refusal> {
+        let authority = uri.authority().filter(|_| uri.path_and_query().is_none());
+        let authority = authority.ok_or_else(|| Refusal::bad("CONNECT needs host:port"))?;
+        let (host, port) = split(authority.as_str())?;
+        let port = port.ok_or_else(|| Refusal::bad("CONNECT needs a port"))?;
+        let length = headers.get(header::CONTENT_LENGTH);
+        let body = length.is_some_and(|length| length.as_bytes() != b"0");
+        if body || headers.contains_key(header::TRANSFER_ENCODING) {
+            return Err(Refusal::bad("CONNECT can't have a body"));
+        }
+        Ok(Tunnel { scheme, host, port, authority: value(authority.as_str())? })
+    }
+}
+
+impl Target {
+    /// Reads the target of a request, but not of a CONNECT. `inside`: the tunnel it came through.
+    pub fn of(
+        method: &Method,
+        uri: &Uri,
+        version: Version,
+        headers: &HeaderMap,
+        inside: Option<&Tunnel>,
+    ) -> Result<Target, Refusal> {
+        let named = host_field(version, headers)?;
+        let path = path(method, uri)?;
+        match (uri.authority(), inside) {
+            (Some(authority), inside) => {
+                let scheme = scheme(uri, inside)?;
+                let (host, port) = split(authority.as_str())?;
+                let port = port.unwrap_or(scheme.port());
+                if version == Version::HTTP_2 {
+                    agree(&host, port, scheme, named)?;
+                }
+                Ok(Target { scheme, host, port, authority: value(authority.as_str())?, path })
+            }
+            (None, Some(tunnel)) => within(tunnel, named, path),
+            (None, None) if version == Version::HTTP_2 && named.is_some() => {
+                let outside = named.ok_or_else(no_host)?;
+                Ok(outside.target(Scheme::Http, path))
+            }
+            (None, None) => Err(Refusal::bad(
+                "this is a proxy: the request needs a whole URL, like GET http://host/path",
+            )),
+        }
+    }
+}
+
+/// A `Host` field, read.
+struct Named {
+    host: Host,
+    port: Option<u16>,
+    written: HeaderValue,
+}
+
+impl Named {
+    fn target(self, scheme: Scheme, path: PathAndQuery) -> Target {
+        let port = self.port.unwrap_or(scheme.port());
+        Target { scheme, host: self.host, port, authority: self.written, path }
+    }
+}
+
+/// An inner name that differs is paced and checked under its own (row 16, a decision).
+fn within(tunnel: &Tunnel, named: Option<Named>, path: PathAndQuery) -> Result<Target, Refusal> {
+    let Some(mut named) = named else {
+        let Tunnel { scheme, host, port, authority } = tunnel.clone();
+        return Ok(Target { scheme, host, port, authority, path });
+    };
+    if named.host == tunnel.host {
+        named.port = named.port.or(Some(tunnel.port));
+    }
+    Ok(named.target(tunnel.scheme, path))
+}
+
+/// RFC 9112 §3.2: one `Host`, a valid one, and in HTTP/1.1 there must be one.
+fn host_field(version: Version, headers: &HeaderMap) -> Result<Option<Named>, Refusal> {
+    let mut lines = headers.get_all(HOST).iter();
+    let Some(line) = lines.next() else {
+        return if version == Version::HTTP_11 { Err(no_host()) } else { Ok(None) };
+    };
+    if lines.next().is_some() {
+        return Err(Refusal::bad("more than one Host field"));
+    }
+    let text = line.to_str().map_err(|_| Refusal::bad("the Host field is not ASCII"))?;
+    let (host, port) = split(text)?;
+    Ok(Some(Named { host, port, written: line.clone() }))
+}
+
+/// RFC 9113 §8.3.1.
+fn agree(host: &Host, port: u16, scheme: Scheme, named: Option<Named>) -> Result<(), Refusal> {
+    let differs = |named: Named| named.host != *host || named.port.unwrap_or(scheme.port()) != port;
+    match named.is_some_and(differs) {
+        true => Err(Refusal::bad("Host and :authority differ")),
+        false => Ok(()),
+    }
+}
+
+fn scheme(uri: &Uri, inside: Option<&Tunnel>) -> Result<Scheme, Refusal> {
+    let text = uri.scheme_str().unwrap_or_default();
+    let scheme = match () {
+        () if text.eq_ignore_ascii_case("http") => Scheme::Http,
+        () if text.eq_ignore_ascii_case("https") => Scheme::Https,
+        () if text.is_empty() => return Err(Refusal::bad("the target is no URL")),
+        () => return Err(Refusal::bad("only http and https URLs are fetched")),
+    };
+    match inside.is_some_and(|tunnel| tunnel.scheme != scheme) {
+        true => Err(Refusal::bad("the URL's scheme is not the one spoken in this tunnel")),
+        false => Ok(scheme),
+    }
+}
+
+/// Row 10: an empty path is `/`. (Row 9 wants `*` for an OPTIONS of a bare authority. The URI type
+/// has made a slash of it by now, and a client that wrote the slash must keep it.)
+fn path(method: &Method, uri: &Uri) -> Result<PathAndQuery, Refusal> {
+    let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+    match path.as_str() {
+        "*" if *method != Method::OPTIONS => Err(Refusal::bad("the target * is for OPTIONS only")),
+        text if text.starts_with('?') => {
+            format!("/{text}").parse().map_err(|_| Refusal::bad("the target's query is malformed"))
+        }
+        _ => Ok(path),
+    }
+}
+
+/// Host and port of an authority; an empty port is none (RFC 3986 §3.2.3). No userinfo (row 5).
+fn split(text: &str) -> Result<(Host, Option<u16>), Refusal> {
+    if text.contains('@') {
+        return Err(Refusal::bad("a user name or password in the URL is not passed on"));
+    }
+    let (host, port) = match text.find(']') {
+        Some(end) if text.starts_with('[') => text.split_at(end + 1),
+        Some(_) | None => text.split_at(text.rfind(':').unwrap_or(text.len())),
+    };
+    let host = Host::parse(host).map_err(not_a_host)?;
+    match port.strip_prefix(':') {
+        None if port.is_empty() => Ok((host, None)),
+        Some("") => Ok((host, None)),
+        Some(digits) if digits.len() <= 5 && digits.bytes().all(|b| b.is_ascii_digit()) => {
+            let port = digits.parse().ok().filter(|port| *port != 0);
+            Ok((host, Some(port.ok_or_else(|| Refusal::bad("no such port"))?)))
+        }
+        Some(_) | None => Err(Refusal::bad("the port is not a number")),
+    }
+}
+
+fn not_a_host(why: NotAHost) -> Refusal {
+    match why {
+        NotAHost::Empty => Refusal::bad("the host is empty"),
+        NotAHost::TooLong => Refusal::bad("the host is too long"),
+        NotAHost::Label => Refusal::bad("the host is malformed"),
+        NotAHost::Number => Refusal::bad("an IPv4 address is written as four decimal numbers"),
+        NotAHost::Character(c) => {
+            Refusal::bad(format!("the host has a character it can't have: {}", c.escape_default()))
+        }
+    }
+}
+
+fn value(authority: &str) -> Result<HeaderValue, Refusal> {
+    HeaderValue::from_str(authority).map_err(|_| Refusal::bad("the host is malformed"))
+}
+
+fn no_host() -> Refusal {
+    Refusal::bad("an HTTP/1.1 request needs a Host field")
+}
