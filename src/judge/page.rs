@@ -8,9 +8,9 @@ use crate::judge::verdict::{PaceMove, PageFault, Verdict};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// This request failed before, and since then the scope has served another one.
-    pub served_since_it_failed: bool,
+    pub served_since: bool,
     /// While this attempt was under way, one that started later was served.
-    pub later_start_served: bool,
+    pub later_served: bool,
 }
 
 /// Whether the failure is the page's own: then it doesn't climb, and its repeat waits on a ladder
@@ -18,8 +18,8 @@ pub struct Evidence {
 pub fn is_its_own(fault: PageFault, evidence: Evidence) -> bool {
     match fault {
         PageFault::No => false,
-        PageFault::IfServedSince => evidence.served_since_it_failed,
-        PageFault::IfLaterServed => evidence.served_since_it_failed && evidence.later_start_served,
+        PageFault::IfServedSince => evidence.served_since,
+        PageFault::IfLaterServed => evidence.served_since && evidence.later_served,
     }
 }
 
@@ -45,8 +45,7 @@ mod tests {
             repeat: Repeat::InWindow,
             page_fault: fault,
         };
-        let evidence =
-            Evidence { served_since_it_failed: served_since, later_start_served: later_served };
+        let evidence = Evidence { served_since, later_served };
         assert_eq!(
             pace_move(&verdict, is_its_own(fault, evidence)),
             want,

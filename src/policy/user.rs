@@ -1,7 +1,7 @@
 //! The user part of a proxy URL: a name, options after it, a secret.
 //!
 //! `http://nightly;preset=strict;deadline=170:secret@127.0.0.1:3128`: for clients that can set
-//! nothing but the URL. Whether the name is an account, and the secret its own, is not decided here.
+//! nothing but the URL. Whether the name is an account's, and the secret its, isn't decided here.
 
 use std::fmt;
 

@@ -2,7 +2,7 @@
 
 use crate::net::headers::hop;
 use crate::net::headers::refusal::Refusal;
-use crate::net::headers::target::Target;
+use crate::net::headers::target::RequestTarget;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{Method, StatusCode, Uri, Version};
@@ -57,7 +57,7 @@ pub fn measure(parts: &Parts, limits: &HeadLimits) -> Result<(), Refusal> {
 /// Checks a request and rewrites its head in place: origin-form, HTTP/1.1, `Host` from the target,
 /// nothing of the connection it came on, nothing meant for us. Refused: what two readers could
 /// frame in two ways (400, 501), and expectations nobody knows (417).
-pub fn forward(parts: &mut Parts, target: &Target, body: Shape) -> Result<Passage, Refusal> {
+pub fn forward(parts: &mut Parts, target: &RequestTarget, body: Shape) -> Result<Passage, Refusal> {
     let headers = &parts.headers;
     let length = framing(headers)?;
     if parts.version == Version::HTTP_2 {
@@ -164,7 +164,7 @@ fn joined_cookies(version: Version, headers: &HeaderMap) -> Option<HeaderValue> 
 
 fn rewrite(
     headers: &mut HeaderMap,
-    target: &Target,
+    target: &RequestTarget,
     passage: Passage,
     length: Option<u64>,
     hops: Option<u64>,

@@ -33,7 +33,7 @@ impl Scheme {
 
 /// What a request is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct RequestTarget {
     pub scheme: Scheme,
     /// What is paced and resolved.
     pub host: Host,
@@ -71,7 +71,7 @@ impl Tunnel {
     }
 }
 
-impl Target {
+impl RequestTarget {
     /// Reads the target of a request, but not of a CONNECT. `inside`: the tunnel it came through.
     pub fn of(
         method: &Method,
@@ -79,7 +79,7 @@ impl Target {
         version: Version,
         headers: &HeaderMap,
         inside: Option<&Tunnel>,
-    ) -> Result<Target, Refusal> {
+    ) -> Result<RequestTarget, Refusal> {
         let named = host_field(version, headers)?;
         let path = path(method, uri)?;
         match (uri.authority(), inside) {
@@ -90,7 +90,13 @@ impl Target {
                 if version == Version::HTTP_2 {
                     agree(&host, port, scheme, named)?;
                 }
-                Ok(Target { scheme, host, port, authority: value(authority.as_str())?, path })
+                Ok(RequestTarget {
+                    scheme,
+                    host,
+                    port,
+                    authority: value(authority.as_str())?,
+                    path,
+                })
             }
             (None, Some(tunnel)) => within(tunnel, named, path),
             (None, None) if version == Version::HTTP_2 && named.is_some() => {
@@ -112,17 +118,21 @@ struct Named {
 }
 
 impl Named {
-    fn target(self, scheme: Scheme, path: PathAndQuery) -> Target {
+    fn target(self, scheme: Scheme, path: PathAndQuery) -> RequestTarget {
         let port = self.port.unwrap_or(scheme.port());
-        Target { scheme, host: self.host, port, authority: self.written, path }
+        RequestTarget { scheme, host: self.host, port, authority: self.written, path }
     }
 }
 
 /// An inner name that differs is paced and checked under its own (row 16, a decision).
-fn within(tunnel: &Tunnel, named: Option<Named>, path: PathAndQuery) -> Result<Target, Refusal> {
+fn within(
+    tunnel: &Tunnel,
+    named: Option<Named>,
+    path: PathAndQuery,
+) -> Result<RequestTarget, Refusal> {
     let Some(mut named) = named else {
         let Tunnel { scheme, host, port, authority } = tunnel.clone();
-        return Ok(Target { scheme, host, port, authority, path });
+        return Ok(RequestTarget { scheme, host, port, authority, path });
     };
     if named.host == tunnel.host {
         named.port = named.port.or(Some(tunnel.port));

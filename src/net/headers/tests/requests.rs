@@ -3,7 +3,7 @@
 use super::{lines, map};
 use crate::net::headers::refusal::Refusal;
 use crate::net::headers::request::{HeadLimits, Passage, Shape, forward, measure};
-use crate::net::headers::target::Target;
+use crate::net::headers::target::RequestTarget;
 use http::request::Parts;
 use http::{Method, Request, Uri, Version};
 
@@ -20,7 +20,7 @@ fn pass(
     parts.version = version;
     parts.headers = map(headers);
     let whole = map("Host: a.test");
-    let target = Target::of(&Method::GET, &parts.uri, version, &whole, None).unwrap();
+    let target = RequestTarget::of(&Method::GET, &parts.uri, version, &whole, None).unwrap();
     let passage = forward(&mut parts, &target, body)?;
     Ok((parts, passage))
 }

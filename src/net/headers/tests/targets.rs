@@ -1,7 +1,7 @@
 //! Rows 1 to 8, 10 to 18, 75, 77 and 92 to 95 of http.md.
 
 use super::map;
-use crate::net::headers::target::{Scheme, Target, Tunnel};
+use crate::net::headers::target::{RequestTarget, Scheme, Tunnel};
 use http::{Method, Uri, Version};
 
 /// What a target came to: `scheme host port authority path`, or the status of its refusal.
@@ -12,7 +12,7 @@ fn read(version: Version, line: &str, headers: &str, inside: Option<&Tunnel>) ->
         Ok(uri) => uri,
         Err(_) => return "unparsed".to_owned(),
     };
-    match Target::of(&method, &uri, version, &map(headers), inside) {
+    match RequestTarget::of(&method, &uri, version, &map(headers), inside) {
         Ok(target) => format!(
             "{} {} {} {} {}",
             target.scheme.word(),

@@ -2,7 +2,7 @@
 
 use crate::net::headers::request::{self, Shape};
 use crate::net::headers::response;
-use crate::net::headers::target::Target;
+use crate::net::headers::target::RequestTarget;
 use http::{Request, Response};
 use http_body_util::Empty;
 use hyper::body::{Body, Bytes, Incoming};
@@ -44,7 +44,7 @@ async fn through(asked: &str, answer: &str) -> (String, String) {
 
 async fn relay(request: Request<Incoming>, outer: DuplexStream) -> Response<Incoming> {
     let (mut parts, body) = request.into_parts();
-    let read = Target::of(&parts.method, &parts.uri, parts.version, &parts.headers, None);
+    let read = RequestTarget::of(&parts.method, &parts.uri, parts.version, &parts.headers, None);
     let target = read.expect("a target");
     let shape = if body.is_end_stream() { Shape::Empty } else { Shape::Unknown };
     request::forward(&mut parts, &target, shape).expect("a clean request");
