@@ -90,3 +90,6 @@ impl fmt::Display for Fault {
         f.write_str(&self.detail)
     }
 }
+
+// So that a fault can be a body's error: hyper asks that of every body's.
+impl std::error::Error for Fault {}

@@ -4,4 +4,25 @@
 //! that is all it knows of the pace.
 
 pub mod headers;
+pub mod body;
+pub mod connect_io;
+pub mod dial;
+pub mod exchange;
+pub mod fault;
+pub mod http1;
+pub mod http2;
+pub mod inbound;
+pub mod lease;
+pub mod outbound;
+pub mod patience;
+pub mod places;
+pub mod pool;
+pub mod reachable;
+pub mod resolve;
 pub mod settings;
+pub mod target;
+pub mod tls;
+pub mod upgrade;
+
+#[cfg(test)]
+mod tests;

@@ -3,3 +3,4 @@
 //! This room must not know about HTTP or sockets.
 
 pub mod limits;
+pub mod permit;

@@ -1,0 +1,1 @@
+//! How origins misbehave, on loopback.
