@@ -131,6 +131,9 @@ impl Dialler {
         for address in found {
             match reachable::permitted(&self.destinations, address) {
                 Ok(()) => addresses.push(address),
+                Err(kind) if kind == FaultKind::OwnListener => {
+                    return Err(fault::forbidden(target, kind));
+                }
                 Err(kind) => refused = Some(kind),
             }
         }

@@ -1,0 +1,224 @@
+//! Which connection a request goes out on, and when a dead one is replaced.
+
+use super::world::{Peer, fetch, get, ok, origin, pool, request, send, sized};
+use crate::judge::outcome::{FaultKind, Sent};
+use crate::net::body::Replay;
+use crate::net::pool::Counts;
+use http::{Method, StatusCode};
+use std::time::Duration;
+
+const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+/// Serves one request a connection and then ends it as told, without saying so in the head.
+async fn one_then_close(mut peer: Peer) {
+    if peer.head().await.is_some() {
+        peer.say(HELLO).await;
+    }
+}
+
+#[tokio::test]
+async fn a_connection_serves_one_request_after_the_other() {
+    let shop = origin(|peer| peer.always(HELLO)).await;
+    let pool = pool();
+    assert_eq!(fetch(&pool, &shop.target(), &get()).await, ok(200, "hello", false));
+    assert_eq!(fetch(&pool, &shop.target(), &get()).await, ok(200, "hello", true));
+    assert_eq!((shop.connections(), shop.requests()), (1, 2));
+    assert_eq!(pool.counts(), Counts { idle: 1, busy: 0 });
+    pool.close_idle();
+    assert_eq!(pool.counts(), Counts { idle: 0, busy: 0 });
+}
+
+#[tokio::test]
+async fn answers_without_a_body_leave_the_connection_usable() {
+    let answers = [
+        (Method::HEAD, "HTTP/1.1 200 OK\r\nContent-Length: 628\r\n\r\n"),
+        (Method::GET, "HTTP/1.1 204 No Content\r\n\r\n"),
+        (Method::GET, "HTTP/1.1 304 Not Modified\r\nContent-Length: 628\r\n\r\n"),
+        (Method::GET, "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        (Method::GET, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    ];
+    for (method, answer) in answers {
+        let shop = origin(move |peer| peer.always(answer)).await;
+        let pool = pool();
+        for reused in [false, true] {
+            let request = request(method.clone(), Replay::none());
+            let (_, body, was) = fetch(&pool, &shop.target(), &request).await.expect(answer);
+            assert_eq!((body.as_str(), was), ("", reused), "{answer}");
+        }
+        assert_eq!(shop.connections(), 1, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_stale_connection_is_seen_before_anything_is_sent_on_it() {
+    let shop = origin(one_then_close).await;
+    let pool = pool();
+    for _ in 0..5 {
+        assert_eq!(fetch(&pool, &shop.target(), &get()).await, ok(200, "hello", false));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(shop.requests(), 5);
+}
+
+/// Serves one request; the next one on the connection it reads, and ends without an answer.
+async fn dies_on_the_second(mut peer: Peer) {
+    peer.head().await;
+    peer.say(HELLO).await;
+    peer.head().await;
+}
+
+#[tokio::test]
+async fn a_get_on_a_connection_that_dies_is_sent_once_more_on_a_fresh_one() {
+    let shop = origin(dies_on_the_second).await;
+    let pool = pool();
+    assert_eq!(fetch(&pool, &shop.target(), &get()).await, ok(200, "hello", false));
+    assert_eq!(fetch(&pool, &shop.target(), &get()).await, ok(200, "hello", false));
+    assert_eq!((shop.connections(), shop.requests()), (2, 3));
+}
+
+#[tokio::test]
+async fn a_post_on_a_connection_that_dies_is_not_sent_twice() {
+    let shop = origin(dies_on_the_second).await;
+    let pool = pool();
+    fetch(&pool, &shop.target(), &get()).await.expect("first");
+    let post = request(Method::POST, sized(10, 100));
+    let fault = fetch(&pool, &shop.target(), &post).await.expect_err("died");
+    assert_eq!((fault.kind, fault.sent), (FaultKind::Reset, Sent::Perhaps));
+    assert_eq!((shop.connections(), shop.requests()), (1, 2));
+}
+
+#[tokio::test]
+async fn a_post_takes_a_fresh_connection_when_the_pooled_one_was_idle_for_a_second() {
+    tokio::time::pause();
+    let shop = origin(|peer| async move {
+        let mut peer = peer;
+        while let Some(head) = peer.head().await {
+            let body = if head.starts_with("POST") { 10 } else { 0 };
+            peer.read(body).await;
+            peer.say(HELLO).await;
+        }
+    })
+    .await;
+    let pool = pool();
+    let post = || request(Method::POST, sized(10, 100));
+    fetch(&pool, &shop.target(), &get()).await.expect("first");
+    assert_eq!(fetch(&pool, &shop.target(), &post()).await, ok(200, "hello", true));
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(fetch(&pool, &shop.target(), &post()).await, ok(200, "hello", false));
+    assert_eq!(shop.connections(), 2);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert_eq!(fetch(&pool, &shop.target(), &get()).await, ok(200, "hello", true));
+}
+
+#[tokio::test]
+async fn surplus_bytes_never_become_the_next_answer() {
+    let shop = origin(|peer| async move {
+        let surplus = format!("{HELLO}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
+        peer.always(&surplus).await;
+    })
+    .await;
+    let pool = pool();
+    for _ in 0..3 {
+        assert_eq!(fetch(&pool, &shop.target(), &get()).await, ok(200, "hello", false));
+    }
+    assert_eq!(shop.connections(), 3);
+}
+
+#[tokio::test]
+async fn late_surplus_bytes_never_become_the_next_answer() {
+    let shop = origin(|peer| async move {
+        let mut peer = peer;
+        while peer.head().await.is_some() {
+            peer.say(HELLO).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            peer.say("HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nevil").await;
+        }
+    })
+    .await;
+    let pool = pool();
+    for _ in 0..3 {
+        assert_eq!(fetch(&pool, &shop.target(), &get()).await, ok(200, "hello", false));
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_with_two_framings_is_read_as_chunked_and_ends_its_connection() {
+    let both = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n\
+                5\r\nhello\r\n0\r\n\r\n";
+    let shop = origin(move |peer| peer.always(both)).await;
+    let pool = pool();
+    let exchanged = send(&pool, &shop.target(), &get()).await.expect("answer");
+    assert!(!exchanged.response.headers().contains_key("content-length"));
+    assert_eq!(super::world::text(exchanged.response).await.as_deref(), Ok("hello"));
+    assert_eq!(fetch(&pool, &shop.target(), &get()).await, ok(200, "hello", false));
+    assert_eq!(shop.connections(), 2);
+}
+
+#[tokio::test]
+async fn a_body_that_is_dropped_closes_its_connection() {
+    let shop = origin(|peer| async move {
+        let mut peer = peer;
+        peer.head().await;
+        peer.say("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nbeginning").await;
+        assert_eq!(peer.head().await, None);
+        peer.heads_push("closed");
+    })
+    .await;
+    let pool = pool();
+    let exchanged = send(&pool, &shop.target(), &get()).await.expect("answer");
+    assert_eq!(pool.counts(), Counts { idle: 0, busy: 1 });
+    drop(exchanged);
+    assert_eq!(pool.counts(), Counts { idle: 0, busy: 0 });
+    while shop.requests() < 2 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_idle_for_too_long_is_closed() {
+    let shop = origin(|peer| peer.always(HELLO)).await;
+    let pool = pool();
+    fetch(&pool, &shop.target(), &get()).await.expect("first");
+    tokio::time::pause();
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    assert_eq!(pool.counts().idle, 1);
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    assert_eq!(pool.counts(), Counts { idle: 0, busy: 0 });
+}
+
+#[tokio::test]
+async fn an_idle_connection_its_origin_closed_is_closed_by_the_sweep() {
+    let shop = origin(one_then_close).await;
+    let pool = pool();
+    fetch(&pool, &shop.target(), &get()).await.expect("first");
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    tokio::time::pause();
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    assert_eq!(pool.counts(), Counts { idle: 0, busy: 0 });
+}
+
+#[tokio::test]
+async fn interim_answers_are_told_and_a_switch_nobody_asked_for_is_a_fault() {
+    let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n";
+    let shop = origin(move |peer| async move {
+        let mut peer = peer;
+        peer.head().await;
+        peer.say(hints).await;
+        peer.say(HELLO).await;
+        peer.head().await;
+        peer.say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: evil\r\n\r\n").await;
+    })
+    .await;
+    let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let mut request = get();
+    let teller = told.clone();
+    request.informational = Some(std::sync::Arc::new(move |status, fields| {
+        teller.lock().unwrap().push((status, fields["link"].clone()));
+    }));
+    let pool = pool();
+    fetch(&pool, &shop.target(), &request).await.expect("answer");
+    assert_eq!(*told.lock().unwrap(), [(StatusCode::EARLY_HINTS, "</a.css>".parse().unwrap())]);
+    let fault = fetch(&pool, &shop.target(), &get()).await.expect_err("101");
+    assert_eq!(fault.kind, FaultKind::UpgradeFailed);
+}
