@@ -16,3 +16,4 @@ pub mod net;
 pub mod pace;
 pub mod policy;
 pub mod state;
+pub mod sync;

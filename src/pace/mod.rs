@@ -3,5 +3,9 @@
 //!
 //! This room must not know about HTTP, sockets, locks, atomics, sleeping or logging.
 
+pub mod decide;
+pub mod learn;
+pub mod line;
 pub mod rules;
 pub mod scope;
+pub mod slot;

@@ -2,5 +2,19 @@
 //!
 //! This room must not know about HTTP or sockets.
 
+pub mod agenda;
+pub mod cell;
+pub mod crowd;
+pub mod gate;
+pub mod hall;
+pub mod hold;
 pub mod limits;
 pub mod permit;
+pub mod picture;
+pub mod scopes;
+pub mod sweep;
+pub mod ticket;
+pub mod visit;
+
+#[cfg(test)]
+mod tests;

@@ -1,34 +1,96 @@
-//! The proof that a request may be sent. (Stand-in: the real one replaces this file.)
+//! The proof that every scope of a request was won. Nothing opens an upstream stream without one.
+//!
+//! Finished = learnt ([`Permit::learn`]), dropped = over: used, the attempt leaves the flight;
+//! unused, the start is given back and the next in line is served.
 
 use crate::clock::Tick;
 use crate::pace::scope::Host;
+use crate::state::cell::{Cell, Start};
+use crate::state::gate::Gate;
+use crate::state::visit::{Learned, Lesson};
+use std::sync::Arc;
 
-/// The proof of a won claim.
+/// One attempt's right to start.
 #[derive(Debug)]
+#[must_use = "dropped unused, the start is given back"]
 pub struct Permit {
     scope: Host,
     started: Tick,
+    row: Option<Row>,
     used: bool,
+    teaches: bool,
+}
+
+/// The row that counts the attempt. A healthy host has none.
+#[derive(Debug)]
+struct Row {
+    gate: Arc<Gate>,
+    cell: Arc<Cell>,
+    start: Start,
+}
+
+/// What speaks for a failure being its page's and not the site's (spec 2.10).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// The scope has served another request since this one failed before.
+    pub served_since: bool,
+    /// An attempt that started later was served while this one was under way.
+    pub later_served: bool,
 }
 
 impl Permit {
-    /// A permit nobody paces.
-    pub fn unpaced(scope: &Host, now: Tick) -> Permit {
-        Permit { scope: scope.clone(), started: now, used: false }
+    /// A start in a scope without a row: nothing counts it.
+    pub(crate) fn plain(scope: Host, started: Tick, teaches: bool) -> Permit {
+        Permit { scope, started, row: None, used: false, teaches }
     }
 
-    /// The scope it was won in.
+    /// A start won from a row.
+    pub(crate) fn won(gate: Arc<Gate>, cell: Arc<Cell>, scope: Host, start: Start) -> Permit {
+        let row = Some(Row { gate, cell, start });
+        Permit { scope, started: start.at, row, used: false, teaches: true }
+    }
+
+    /// The scope that was won.
     pub fn scope(&self) -> &Host {
         &self.scope
     }
 
-    /// When it was won.
+    /// When the attempt started.
     pub fn started(&self) -> Tick {
         self.started
     }
 
-    /// Something was dialled or sent for it.
+    /// An attempt was made: the start stands from here on.
     pub fn mark_used(&mut self) {
         self.used = true;
+    }
+
+    /// What speaks for a page's fault, if the attempt fails now. Ask before teaching.
+    pub fn evidence(&self, failed_before: Option<Tick>) -> Evidence {
+        let Some(row) = &self.row else { return Evidence::default() };
+        row.cell.look(|hall, _| Evidence {
+            served_since: failed_before.is_some_and(|failed| hall.last_served > failed),
+            later_served: hall.latest_served_start > self.started,
+        })
+    }
+
+    /// Teaches the scope what the attempt came to. An answer that is passed on while it arrives
+    /// teaches at its head, and again if it breaks off later. The attempt stays in flight until
+    /// the permit is dropped.
+    pub fn learn(&mut self, gate: &Arc<Gate>, lesson: Lesson, now: Tick) -> Learned {
+        self.used = true;
+        if !self.teaches {
+            return Learned { next_slot: now, ..Learned::default() };
+        }
+        let cell = self.row.as_ref().map(|row| &row.cell);
+        gate.teach(&self.scope, cell, lesson, self.started, now)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Some(row) = self.row.take() {
+            row.gate.release(&row.cell, row.start, self.used);
+        }
     }
 }

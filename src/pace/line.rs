@@ -1,0 +1,234 @@
+//! Who waits in a scope, and who is next. Only order: when the next may go is `decide`'s.
+//!
+//! Between clients the turn goes round (deficit round robin, where every weight and every cost is
+//! one); within a client the acceptance time of the request counts, so a repeat keeps its place.
+//! A repeat never takes two slots in a row while a first attempt waits: one page that always fails
+//! must not keep the others out. Leaving is O(1): nodes are linked both ways.
+
+use crate::clock::Tick;
+use crate::pace::scope::Client;
+use slab::Slab;
+use std::collections::HashMap;
+
+/// The line of one scope. `who` is the caller's own number for a waiter.
+#[derive(Debug, Default)]
+pub struct Line {
+    nodes: Slab<Node>,
+    queues: Slab<Queue>,
+    by_client: HashMap<Client, usize>,
+    /// The clients in the order of their turns, through [`Queue`]'s links.
+    ring: Ends,
+    firsts: usize,
+    arrivals: u64,
+    last_was_repeat: bool,
+}
+
+/// A place in a line; good until it is taken or left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(usize);
+
+#[derive(Debug)]
+struct Node {
+    who: usize,
+    queue: usize,
+    repeat: bool,
+    /// Acceptance, then arrival: the order within a client.
+    order: (Tick, u64),
+    links: Links,
+}
+
+/// What one client has waiting: first attempts and repeats, each in order.
+#[derive(Debug)]
+struct Queue {
+    client: Client,
+    firsts: Ends,
+    repeats: Ends,
+    count: usize,
+    links: Links,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Ends {
+    head: Option<usize>,
+    tail: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Links {
+    before: Option<usize>,
+    after: Option<usize>,
+}
+
+impl Line {
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Lines up a request. A client that had nothing waiting gets the last turn.
+    pub fn join(&mut self, client: Client, accepted: Tick, repeat: bool, who: usize) -> Place {
+        self.arrivals += 1;
+        let queue = self.queue_of(client);
+        let order = (accepted, self.arrivals);
+        let key = self.nodes.insert(Node { who, queue, repeat, order, links: Links::default() });
+        let ends = *self.queues[queue].ends(repeat);
+        let before = self.last_not_after(ends, order);
+        link(self.queues[queue].ends(repeat), &mut self.nodes, before, key);
+        self.queues[queue].count += 1;
+        self.firsts += usize::from(!repeat);
+        Place(key)
+    }
+
+    /// Leaves the line, from any place.
+    pub fn leave(&mut self, place: Place) -> usize {
+        let queue = self.nodes[place.0].queue;
+        let repeat = self.nodes[place.0].repeat;
+        unlink(self.queues[queue].ends(repeat), &mut self.nodes, place.0);
+        let node = self.nodes.remove(place.0);
+        self.firsts -= usize::from(!repeat);
+        self.queues[queue].count -= 1;
+        if self.queues[queue].count == 0 {
+            self.retire(queue);
+        }
+        node.who
+    }
+
+    /// Who is next, and where they stand.
+    pub fn head(&self) -> Option<(Place, usize)> {
+        let want_first = self.last_was_repeat && self.firsts > 0;
+        let mut turn = self.ring.head;
+        while let Some(queue) = turn {
+            let queue = &self.queues[queue];
+            if let Some(key) = self.next_of(queue, want_first) {
+                return Some((Place(key), self.nodes[key].who));
+            }
+            turn = queue.links.after;
+        }
+        None
+    }
+
+    /// Serves whoever is next; their client's turn is over.
+    pub fn take(&mut self) -> Option<usize> {
+        let (place, who) = self.head()?;
+        let queue = self.nodes[place.0].queue;
+        self.last_was_repeat = self.nodes[place.0].repeat;
+        unlink(&mut self.ring, &mut self.queues, queue);
+        let last = self.ring.tail;
+        link(&mut self.ring, &mut self.queues, last, queue);
+        self.leave(place);
+        Some(who)
+    }
+
+    /// At least so many are served before a request of `client` that lines up now: what is certain,
+    /// not what is likely.
+    pub fn ahead_of(&self, client: Client, accepted: Tick) -> usize {
+        let Some(own) = self.by_client.get(&client).map(|queue| &self.queues[*queue]) else {
+            return 0;
+        };
+        let last = |ends: Ends| ends.tail.is_none_or(|key| self.nodes[key].order.0 <= accepted);
+        if !last(own.firsts) || !last(own.repeats) {
+            return 0;
+        }
+        self.queues.iter().map(|(_, other)| other.count.min(own.count)).sum()
+    }
+
+    fn next_of(&self, queue: &Queue, want_first: bool) -> Option<usize> {
+        let order = |key: usize| self.nodes[key].order;
+        match (queue.firsts.head, queue.repeats.head) {
+            (Some(first), Some(repeat)) if !want_first && order(repeat) < order(first) => {
+                Some(repeat)
+            }
+            (Some(first), _) => Some(first),
+            (None, repeat) => repeat.filter(|_| !want_first),
+        }
+    }
+
+    fn queue_of(&mut self, client: Client) -> usize {
+        if let Some(queue) = self.by_client.get(&client) {
+            return *queue;
+        }
+        let (firsts, repeats) = (Ends::default(), Ends::default());
+        let links = Links::default();
+        let key = self.queues.insert(Queue { client, firsts, repeats, count: 0, links });
+        self.by_client.insert(client, key);
+        let last = self.ring.tail;
+        link(&mut self.ring, &mut self.queues, last, key);
+        key
+    }
+
+    fn retire(&mut self, queue: usize) {
+        unlink(&mut self.ring, &mut self.queues, queue);
+        let queue = self.queues.remove(queue);
+        self.by_client.remove(&queue.client);
+    }
+
+    /// The last node of a list that `order` does not come before. A first attempt is mostly the
+    /// newest, a repeat mostly among the oldest: both ends are tried at once.
+    fn last_not_after(&self, ends: Ends, order: (Tick, u64)) -> Option<usize> {
+        let (mut front, mut back) = (ends.head, ends.tail);
+        while let (Some(from_front), Some(from_back)) = (front, back) {
+            if self.nodes[from_front].order > order {
+                return self.nodes[from_front].links.before;
+            }
+            if self.nodes[from_back].order < order {
+                return Some(from_back);
+            }
+            front = self.nodes[from_front].links.after;
+            back = self.nodes[from_back].links.before;
+        }
+        None
+    }
+}
+
+impl Queue {
+    fn ends(&mut self, repeat: bool) -> &mut Ends {
+        if repeat { &mut self.repeats } else { &mut self.firsts }
+    }
+}
+
+trait Linked {
+    fn links(&mut self) -> &mut Links;
+}
+
+impl Linked for Node {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
+impl Linked for Queue {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
+/// Puts `key` behind `before` (at the head for none).
+fn link<T: Linked>(ends: &mut Ends, all: &mut Slab<T>, before: Option<usize>, key: usize) {
+    let after = match before {
+        Some(before) => all[before].links().after.replace(key),
+        None => ends.head.replace(key),
+    };
+    match after {
+        Some(after) => all[after].links().before = Some(key),
+        None => ends.tail = Some(key),
+    }
+    *all[key].links() = Links { before, after };
+}
+
+/// Takes `key` out of its list.
+fn unlink<T: Linked>(ends: &mut Ends, all: &mut Slab<T>, key: usize) {
+    let Links { before, after } = std::mem::take(all[key].links());
+    match before {
+        Some(before) => all[before].links().after = after,
+        None => ends.head = after,
+    }
+    match after {
+        Some(after) => all[after].links().before = before,
+        None => ends.tail = before,
+    }
+}

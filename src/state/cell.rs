@@ -1,0 +1,201 @@
+//! A scope's row: one word, the compare-exchange loop around a pure closure, and the hall where
+//! people wait. What to do is `pace`'s; who waits and who is served is [`Hall`]'s.
+//!
+//! Rules of the house: with the word unguarded nobody waits, and a claim or a release is one
+//! compare-exchange. The guard is raised, under the lock, before anybody is told to wait, so that
+//! whoever frees something sees it and comes through the lock. Nothing is woken under the lock.
+
+use crate::clock::Tick;
+use crate::pace::decide::{Decision, From, decide};
+use crate::pace::learn::Memory;
+use crate::pace::rules::PaceRules;
+use crate::pace::scope::Host;
+use crate::pace::slot::Slot;
+use crate::state::agenda::Agenda;
+use crate::state::hall::{Hall, House};
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+use std::sync::Arc;
+use std::task::Waker;
+
+/// A scope's row.
+#[derive(Debug)]
+pub struct Cell {
+    id: u64,
+    scope: Host,
+    rules: Arc<PaceRules>,
+    word: AtomicU64,
+    hall: Mutex<Hall>,
+}
+
+/// A start that was won: what is needed to end it, or to give it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    pub at: Tick,
+    /// The start before it in the scope.
+    pub before: Tick,
+    /// Starts were spaced when it was won, so no other can carry the same stamp.
+    pub spaced: bool,
+    pub repeat: bool,
+    pub from: From,
+}
+
+/// What a claim without waiting came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    Won(Start),
+    /// Through the line, please.
+    Wait,
+    /// The row was removed: look again.
+    Gone,
+}
+
+/// What is left to do once the lock is free.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Effects {
+    /// Whom to wake.
+    pub wakes: Vec<Waker>,
+    /// The timekeeper's bell.
+    pub bell: Option<Waker>,
+    /// The row is dead: it can be taken out of the map.
+    pub retired: Option<Eviction>,
+}
+
+/// Why a row went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eviction {
+    /// The rung is 0, no pause runs and nobody waits.
+    Quiet,
+    /// Nobody asked for it in its `idle` time.
+    Idle,
+}
+
+impl Cell {
+    /// A new row. `last_served`: when a page must have been served, [`Tick::ZERO`] if none is known.
+    pub fn new(id: u64, scope: Host, rules: Arc<PaceRules>, last_served: Tick) -> Arc<Cell> {
+        let word = AtomicU64::new(Slot::default().encode());
+        let hall = Mutex::new(Hall { last_served, ..Hall::default() });
+        Arc::new(Cell { id, scope, rules, word, hall })
+    }
+
+    /// Its number: no other cell of the process has it.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Whose row it is.
+    pub fn scope(&self) -> &Host {
+        &self.scope
+    }
+
+    /// How it is paced.
+    pub fn rules(&self) -> &PaceRules {
+        &self.rules
+    }
+
+    /// The state now.
+    pub fn slot(&self) -> Slot {
+        Slot::decode(self.word.load(Ordering::Acquire))
+    }
+
+    /// Claims without waiting, for a first attempt: one compare-exchange, if nobody waits.
+    pub fn try_claim(&self, now: Tick) -> Claim {
+        let memory = Memory::default();
+        let changed = self.change(|slot| {
+            let free = !slot.dead && !slot.guarded;
+            let goes = free
+                && decide(&slot, &memory, &self.rules, From::Street, now) == Decision::Go;
+            goes.then(|| slot.started(now))
+        });
+        match changed {
+            Ok(before) => Claim::Won(self.won(before, now, false, From::Street)),
+            Err(slot) if slot.dead => Claim::Gone,
+            Err(_) => Claim::Wait,
+        }
+    }
+
+    /// Ends or gives back a start. `used`: the attempt was made, so its start stands. The time is
+    /// only asked for if somebody may be waiting.
+    pub fn release(
+        self: &Arc<Self>,
+        agenda: &Agenda,
+        start: Start,
+        used: bool,
+        now: impl FnOnce() -> Tick,
+    ) -> Effects {
+        if !start.repeat {
+            let freed = self.change(|slot| (!slot.guarded).then(|| freed(slot, start, used)));
+            if freed.is_ok() {
+                return Effects::default();
+            }
+        }
+        self.enter(agenda, now(), |house| house.release(start, used))
+    }
+
+    /// Changes the word by a pure closure; `None` leaves it. The state before, or the state that
+    /// was left.
+    pub fn change(&self, mut next: impl FnMut(Slot) -> Option<Slot>) -> Result<Slot, Slot> {
+        let mut word = self.word.load(Ordering::Acquire);
+        loop {
+            let slot = Slot::decode(word);
+            let Some(wanted) = next(slot) else { return Err(slot) };
+            let (ok, err) = (Ordering::AcqRel, Ordering::Acquire);
+            match self.word.compare_exchange_weak(word, wanted.encode(), ok, err) {
+                Ok(_) => return Ok(slot),
+                Err(seen) => word = seen,
+            }
+        }
+    }
+
+    /// Does something under the lock, then serves whoever may go now.
+    pub fn enter_with<R>(
+        self: &Arc<Self>,
+        agenda: &Agenda,
+        now: Tick,
+        act: impl FnOnce(&mut House<'_>) -> R,
+    ) -> (R, Effects) {
+        let mut effects = Effects::default();
+        let mut hall = lock(&self.hall);
+        let mut house = House { cell: self, hall: &mut hall, effects: &mut effects, now };
+        let result = act(&mut house);
+        house.settle(agenda);
+        drop(hall);
+        (result, effects)
+    }
+
+    /// The same, without a result.
+    pub fn enter(
+        self: &Arc<Self>,
+        agenda: &Agenda,
+        now: Tick,
+        act: impl FnOnce(&mut House<'_>),
+    ) -> Effects {
+        self.enter_with(agenda, now, act).1
+    }
+
+    /// Looks without touching.
+    pub fn look<R>(&self, see: impl FnOnce(&Hall, Slot) -> R) -> R {
+        let hall = lock(&self.hall);
+        see(&hall, self.slot())
+    }
+
+    /// A start out of the state before it.
+    pub fn won(&self, before: Slot, now: Tick, repeat: bool, from: From) -> Start {
+        Start { at: now, before: before.last_start, spaced: self.spaced(before), repeat, from }
+    }
+
+    /// Whether starts keep a distance.
+    pub fn spaced(&self, slot: Slot) -> bool {
+        !(self.rules.ladder.pace(slot.rung).is_zero() && self.rules.delay.is_zero())
+    }
+}
+
+/// The state once a start has ended.
+pub fn freed(slot: Slot, start: Start, used: bool) -> Slot {
+    let restore = !used
+        && start.spaced
+        && !matches!(start.from, From::Closing(_))
+        && slot.last_start == Slot::stamp(start.at);
+    let last_start = if restore { start.before } else { slot.last_start };
+    Slot { last_start, in_flight: slot.in_flight.saturating_sub(1), ..slot }
+}

@@ -1,0 +1,283 @@
+//! The gate: a claim becomes a permit, or a place in the line.
+//!
+//! Nobody books a future slot (seed 1's livelock): a start is won when the slot is free, by one
+//! compare-exchange, or handed to the head of the line by whoever freed or changed something. The
+//! deciding is `pace`'s, the order is the hall's; this room finds the row and carries out what is
+//! left to do once no lock is held.
+
+use crate::clock::{Clock, Tick};
+use crate::judge::verdict::PaceMove;
+use crate::pace::rules::PaceRules;
+use crate::pace::scope::Host;
+use crate::state::agenda::Agenda;
+use crate::state::cell::{Cell, Claim, Effects, Start};
+use crate::state::crowd::Crowd;
+use crate::state::hall::House;
+use crate::state::hold::{Hold, Seat};
+use crate::state::limits::Limits;
+use crate::state::permit::Permit;
+use crate::state::picture::{Counters, Picture, RowView, Tally};
+use crate::state::scopes::{Ready, Scopes};
+use crate::state::ticket::{Refusal, Ticket};
+use crate::state::visit::{Bounds, Joined, Learned, Lesson, Look};
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::sync::Arc;
+use std::task::Waker;
+
+/// How scopes are paced, and what bounds the whole.
+#[derive(Clone, Debug, Default)]
+pub struct GateRules {
+    pub default: PaceRules,
+    /// Hosts with rules of their own.
+    pub hosts: HashMap<Host, PaceRules>,
+    pub limits: Limits,
+}
+
+/// Every start of every attempt goes through here.
+#[derive(Debug)]
+pub struct Gate {
+    default: Arc<PaceRules>,
+    hosts: HashMap<Host, Arc<PaceRules>, BuildHasherDefault<Ready>>,
+    per_scope: usize,
+    /// The default rules have a throttle: every host has a row while it is active.
+    throttles_all: bool,
+    clock: Clock,
+    pub(crate) scopes: Scopes,
+    pub(crate) agenda: Agenda,
+    crowd: Crowd,
+    pub(crate) tally: Tally,
+    cells: AtomicU64,
+    shutting_down: AtomicBool,
+}
+
+impl Gate {
+    /// A gate without rows.
+    pub fn new(rules: GateRules, clock: Clock) -> Arc<Gate> {
+        let scopes = Scopes::new(rules.limits.scopes);
+        for (host, _) in rules.hosts.iter().filter(|(_, rules)| is_throttled(rules)) {
+            scopes.mark(host);
+        }
+        let hosts = rules.hosts.into_iter().map(|(host, rules)| (host, Arc::new(rules)));
+        Arc::new(Gate {
+            throttles_all: is_throttled(&rules.default),
+            default: Arc::new(rules.default),
+            hosts: hosts.collect(),
+            per_scope: rules.limits.held_per_scope,
+            clock,
+            scopes,
+            agenda: Agenda::new(),
+            crowd: Crowd::new(&rules.limits),
+            tally: Tally::default(),
+            cells: AtomicU64::new(0),
+            shutting_down: AtomicBool::new(false),
+        })
+    }
+
+    /// A start without waiting, if the scope allows it and nobody waits. A healthy host costs a
+    /// count and at most one look-up that finds nothing; nothing is allocated. Repeats, and
+    /// requests on a ladder of their own, go through [`Gate::claim`].
+    #[inline]
+    pub fn try_claim(self: &Arc<Self>, ticket: &Ticket, now: Tick) -> Option<Permit> {
+        if ticket.repeat || ticket.not_before.is_some() {
+            return None;
+        }
+        if !self.throttles_all && self.scopes.is_plain(&ticket.scope) {
+            return Some(Permit::plain(ticket.scope.clone(), now, true));
+        }
+        self.try_claim_row(ticket, now)
+    }
+
+    /// A start, or a place in the line: from the moment this returns.
+    ///
+    /// A repeat claims before it drops the permit of its last attempt: that keeps the row, and so
+    /// what speaks for a page's fault (spec 2.10), in between.
+    pub fn claim(self: &Arc<Self>, ticket: Ticket) -> Hold {
+        let now = self.clock.now();
+        if let Some(permit) = self.try_claim(&ticket, now) {
+            return Hold::ready(Ok(permit));
+        }
+        let entered = self.crowd.enter(ticket.client.origin);
+        let bounds = Bounds {
+            per_scope: self.per_scope,
+            full: entered.err(),
+            shutting_down: self.shutting_down.load(Ordering::SeqCst),
+        };
+        let (cell, joined) = self.join(&ticket, bounds, now);
+        if entered.is_ok() && !matches!(joined, Joined::Held(_)) {
+            self.crowd.leave(ticket.client.origin);
+        }
+        match joined {
+            Joined::Started(start) => {
+                Hold::ready(Ok(Permit::won(self.clone(), cell, ticket.scope, start)))
+            }
+            Joined::Refused(refusal) => Hold::ready(Err(refusal)),
+            Joined::Held(who) => {
+                let (gate, scope, client) = (self.clone(), ticket.scope, ticket.client);
+                Hold::waiting(Seat { gate, cell, scope, client, who, since: now })
+            }
+            Joined::Gone => unreachable!("join looks again until there is a row"),
+        }
+    }
+
+    /// A start that keeps no pace and teaches nothing (preset `off`).
+    pub fn pass(&self, scope: &Host) -> Permit {
+        Permit::plain(scope.clone(), self.clock.now(), false)
+    }
+
+    /// The process ends: every held request is refused, and so is every newcomer that would be.
+    pub fn drain(&self) {
+        self.shutting_down.store(true, Ordering::SeqCst);
+        for cell in self.scopes.all() {
+            self.visit(&cell, |house| house.refuse_all(Refusal::ShuttingDown));
+        }
+    }
+
+    /// All rows now.
+    pub fn picture(&self) -> Picture {
+        let taken = self.clock.now();
+        let rows = self.scopes.all();
+        Picture { taken, rows: rows.iter().filter_map(|row| RowView::of(row, taken)).collect() }
+    }
+
+    /// One host's row, if it has one.
+    pub fn row(&self, host: &Host) -> Option<RowView> {
+        RowView::of(&*self.scopes.find(host)?, self.clock.now())
+    }
+
+    /// What it has done so far, and what it holds.
+    pub fn counters(&self) -> Counters {
+        self.tally.read(self.scopes.len(), self.crowd.len())
+    }
+
+    /// Its clock.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// The rules of a host.
+    pub fn rules(&self, host: &Host) -> &PaceRules {
+        self.hosts.get(host).unwrap_or(&self.default)
+    }
+
+    /// Does something in a row's hall, and what is left to do afterwards.
+    pub(crate) fn visit<R>(
+        &self,
+        cell: &Arc<Cell>,
+        act: impl FnOnce(&mut House<'_>) -> R,
+    ) -> R {
+        let (result, effects) = cell.enter_with(&self.agenda, self.clock.now(), act);
+        self.finish(cell, effects);
+        result
+    }
+
+    /// Carries out what a visit left to do. No lock is held.
+    pub(crate) fn finish(&self, cell: &Arc<Cell>, effects: Effects) {
+        let Effects { wakes, bell, retired } = effects;
+        if let Some(why) = retired {
+            self.scopes.remove(cell);
+            self.tally.evicted(why).fetch_add(1, Ordering::Relaxed);
+        }
+        if !wakes.is_empty() {
+            self.tally.wakeups.fetch_add(wakes.len() as u64, Ordering::Relaxed);
+        }
+        wakes.into_iter().chain(bell).for_each(Waker::wake);
+    }
+
+    pub(crate) fn release(&self, cell: &Arc<Cell>, start: Start, used: bool) {
+        let effects = cell.release(&self.agenda, start, used, || self.clock.now());
+        self.finish(cell, effects);
+    }
+
+    pub(crate) fn look(&self, seat: &Seat, waker: &Waker, now: Tick) -> Look {
+        let look = self.visit(&seat.cell, |house| house.look(seat.who, waker));
+        match look {
+            Look::Wait => {}
+            Look::Go { due, .. } => {
+                self.crowd.leave(seat.client.origin);
+                self.tally.granted(now.since(due));
+            }
+            Look::Refused(_) => self.crowd.leave(seat.client.origin),
+        }
+        look
+    }
+
+    pub(crate) fn leave(&self, seat: &Seat) {
+        self.crowd.leave(seat.client.origin);
+        self.visit(&seat.cell, |house| house.leave(seat.who));
+    }
+
+    /// Teaches a scope. One that has no row gets one if there is something to remember.
+    pub(crate) fn teach(
+        &self,
+        scope: &Host,
+        cell: Option<&Arc<Cell>>,
+        lesson: Lesson,
+        started: Tick,
+        now: Tick,
+    ) -> Learned {
+        let mut known = cell.cloned();
+        let lasting = lesson.pace == PaceMove::Climb || lesson.pause.is_some();
+        loop {
+            let cell = match known.take().or_else(|| self.scopes.find(scope)) {
+                Some(cell) => cell,
+                None if lasting => self.row_of(scope, Tick::ZERO),
+                None => return Learned { next_slot: now, ..Learned::default() },
+            };
+            let (learned, effects) =
+                cell.enter_with(&self.agenda, now, |house| house.learn(lesson, started));
+            self.finish(&cell, effects);
+            match learned {
+                Some(learned) => return learned,
+                None => drop(self.scopes.remove(&cell)),
+            }
+        }
+    }
+
+    fn try_claim_row(self: &Arc<Self>, ticket: &Ticket, now: Tick) -> Option<Permit> {
+        loop {
+            let cell = match self.scopes.find(&ticket.scope) {
+                Some(cell) => cell,
+                None if is_throttled(self.rules(&ticket.scope)) => {
+                    self.row_of(&ticket.scope, Tick::ZERO)
+                }
+                None => return Some(Permit::plain(ticket.scope.clone(), now, true)),
+            };
+            match cell.try_claim(now) {
+                Claim::Won(start) => {
+                    return Some(Permit::won(self.clone(), cell, ticket.scope.clone(), start));
+                }
+                Claim::Wait => return None,
+                Claim::Gone => drop(self.scopes.remove(&cell)),
+            }
+        }
+    }
+
+    fn join(&self, ticket: &Ticket, bounds: Bounds, now: Tick) -> (Arc<Cell>, Joined) {
+        loop {
+            let cell = self.row_of(&ticket.scope, if ticket.repeat { now } else { Tick::ZERO });
+            let (joined, effects) =
+                cell.enter_with(&self.agenda, now, |house| house.join(ticket, bounds));
+            self.finish(&cell, effects);
+            match joined {
+                Joined::Gone => drop(self.scopes.remove(&cell)),
+                Joined::Started(_) | Joined::Held(_) | Joined::Refused(_) => return (cell, joined),
+            }
+        }
+    }
+
+    /// The row, made if there is none. A repeat that finds none failed before, and as a failure makes
+    /// a row, somebody was served since, or it would still be there.
+    fn row_of(&self, scope: &Host, last_served: Tick) -> Arc<Cell> {
+        self.scopes.find_or_make(scope, |scope| {
+            let id = self.cells.fetch_add(1, Ordering::Relaxed);
+            let rules = self.hosts.get(scope).unwrap_or(&self.default).clone();
+            Cell::new(id, scope.clone(), rules, last_served)
+        })
+    }
+}
+
+fn is_throttled(rules: &PaceRules) -> bool {
+    rules.concurrency.is_some() || !rules.delay.is_zero()
+}

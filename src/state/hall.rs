@@ -1,0 +1,342 @@
+//! Where the requests of one scope wait, and how they are served. Everything here happens under the
+//! cell's lock; waking is left to whoever took it.
+//!
+//! [`House::settle`] runs at the end of every visit and leaves the cell in a state in which nobody
+//! waits who could go, the guard is up if anybody must come through the lock, and the agenda has the
+//! one moment at which something changes by itself. That is the whole argument against lost wakes.
+
+use crate::clock::Tick;
+use crate::judge::verdict::Class;
+use crate::pace::decide::{Decision, From, Reason, decide, earliest};
+use crate::pace::learn::Memory;
+use crate::pace::line::{Line, Place};
+use crate::pace::scope::Client;
+use crate::pace::slot::Slot;
+use crate::state::agenda::Agenda;
+use crate::state::cell::{Cell, Effects, Eviction, Start, freed};
+use crate::state::ticket::Refusal;
+use slab::Slab;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+/// What the lock of a cell guards.
+#[derive(Debug, Default)]
+pub struct Hall {
+    pub memory: Memory,
+    pub waiters: Slab<Waiter>,
+    pub line: Line,
+    /// Never-sent requests past their window.
+    pub closing: Line,
+    pub last_closing: Option<Tick>,
+    /// When a waiter's standing changes by itself: its own ladder ends, or the closing line's patience.
+    pub appointments: BTreeSet<(Tick, usize)>,
+    /// Starts handed to waiters that have not picked them up yet, and when the last was handed.
+    pub handed: usize,
+    pub handed_at: Tick,
+    /// Attempts of repeats in flight: they keep the row, and with it the evidence.
+    pub repeats: usize,
+    /// When a page was last served, and the latest start among those served.
+    pub last_served: Tick,
+    pub latest_served_start: Tick,
+    pub cause: Option<Class>,
+    /// When the row was last of use.
+    pub touched: Tick,
+    /// The cell's entry on the agenda.
+    pub armed: Option<Tick>,
+    /// When the head of the line may go, if the clock alone decides it.
+    pub head_due: Option<Tick>,
+}
+
+/// A request that waits, or waited and has not looked yet.
+#[derive(Debug)]
+pub struct Waiter {
+    pub client: Client,
+    pub accepted: Tick,
+    pub repeat: bool,
+    pub window_end: Tick,
+    pub deadline: Option<Tick>,
+    pub waker: Option<Waker>,
+    pub standing: Standing,
+}
+
+impl Waiter {
+    /// Whether it still waits.
+    pub fn is_held(&self) -> bool {
+        match self.standing {
+            Standing::Apart(_) | Standing::InLine(_) | Standing::Closing(..) => true,
+            Standing::Granted { .. } | Standing::Refused(_) => false,
+        }
+    }
+}
+
+/// How far a waiter has come.
+#[derive(Clone, Copy, Debug)]
+pub enum Standing {
+    /// On its own ladder, not in the line yet.
+    Apart(Tick),
+    InLine(Place),
+    /// In the closing line; sent away at the moment.
+    Closing(Place, Tick),
+    /// `due`: when the start could have been won at the earliest.
+    Granted {
+        start: Start,
+        due: Tick,
+    },
+    Refused(Refusal),
+}
+
+/// A cell during a visit.
+pub struct House<'a> {
+    pub cell: &'a Arc<Cell>,
+    pub hall: &'a mut Hall,
+    pub effects: &'a mut Effects,
+    pub now: Tick,
+}
+
+impl Hall {
+    /// How many are held: those in the line, and those with an appointment (apart or closing).
+    pub fn held(&self) -> usize {
+        self.line.len() + self.appointments.len()
+    }
+
+    /// Whether nobody waits in a line or apart.
+    pub fn nobody_waits(&self) -> bool {
+        self.line.is_empty() && self.closing.is_empty() && self.appointments.is_empty()
+    }
+
+    /// May the next go? A start that was handed over and not picked up yet counts from when it is,
+    /// for a second at most: a waiter that is never polled must not stop its scope.
+    pub fn may_go(&self, cell: &Cell, slot: Slot, from: From, now: Tick) -> Decision {
+        let patience = self.handed_at + HANDED_PATIENCE;
+        let decision = decide(&slot, &self.memory, cell.rules(), from, now);
+        match decision {
+            Decision::Go if self.handed > 0 && cell.spaced(slot) && now < patience => {
+                Decision::Hold { until: patience, why: Reason::Pace }
+            }
+            Decision::Go | Decision::Hold { .. } => decision,
+        }
+    }
+}
+
+impl House<'_> {
+    /// Leaves the cell in order; see the room's description.
+    pub fn settle(&mut self, agenda: &Agenda) {
+        if self.cell.slot().dead {
+            return;
+        }
+        if !self.hall.nobody_waits() {
+            self.guard(true);
+        }
+        self.keep_appointments();
+        let next = [self.serve_line(), self.serve_closing()];
+        let pause = self.hall.memory.paused_until;
+        let appointment = self.hall.appointments.first().map(|(due, _)| *due);
+        let moments = [next[0], next[1], appointment, Some(pause).filter(|end| *end > self.now)];
+        self.hall.head_due = next[0];
+        if !self.must_guard() {
+            self.guard(false);
+        }
+        let wanted = if self.retire() { None } else { moments.into_iter().flatten().min() };
+        if wanted != self.hall.armed {
+            self.effects.bell = agenda.move_entry(self.cell, self.hall.armed, wanted);
+            self.hall.armed = wanted;
+        }
+    }
+
+    /// Takes a waiter out of whatever it waits in, and ends its wait with `standing`.
+    pub fn end_wait(&mut self, who: usize, standing: Standing) {
+        self.unlist(who);
+        let waiter = &mut self.hall.waiters[who];
+        waiter.standing = standing;
+        self.effects.wakes.extend(waiter.waker.take());
+    }
+
+    /// Takes a waiter out of whatever it waits in.
+    pub fn unlist(&mut self, who: usize) {
+        match self.hall.waiters[who].standing {
+            Standing::Apart(until) => {
+                self.hall.appointments.remove(&(until, who));
+            }
+            Standing::InLine(place) => {
+                self.hall.line.leave(place);
+            }
+            Standing::Closing(place, until) => {
+                self.hall.closing.leave(place);
+                self.hall.appointments.remove(&(until, who));
+            }
+            Standing::Granted { .. } | Standing::Refused(_) => {}
+        }
+    }
+
+    /// Lines a waiter up by its acceptance time.
+    pub fn line_up(&mut self, who: usize) {
+        let waiter = &mut self.hall.waiters[who];
+        let place = self.hall.line.join(waiter.client, waiter.accepted, waiter.repeat, who);
+        waiter.standing = Standing::InLine(place);
+    }
+
+    /// Ends a start under the lock.
+    pub fn release(&mut self, start: Start, used: bool) {
+        self.hall.repeats -= usize::from(start.repeat);
+        if let (From::Closing(before), false) = (start.from, used)
+            && self.hall.last_closing == Some(start.at)
+        {
+            self.hall.last_closing = before;
+        }
+        let _ = self.cell.change(|slot| Some(freed(slot, start, used)));
+    }
+
+    fn keep_appointments(&mut self) {
+        while let Some(&(due, who)) = self.hall.appointments.first()
+            && due <= self.now
+        {
+            match self.hall.waiters[who].standing {
+                Standing::Closing(..) => {
+                    self.end_wait(who, Standing::Refused(Refusal::WindowClosed));
+                }
+                Standing::Apart(_) => {
+                    self.unlist(who);
+                    self.line_up(who);
+                }
+                Standing::InLine(_) | Standing::Granted { .. } | Standing::Refused(_) => {
+                    self.hall.appointments.remove(&(due, who));
+                }
+            }
+        }
+    }
+
+    /// Hands starts to the line while the scope allows; then when it will again.
+    fn serve_line(&mut self) -> Option<Tick> {
+        while !self.hall.line.is_empty() {
+            let slot = self.cell.slot();
+            match self.hall.may_go(self.cell, slot, From::Line, self.now) {
+                Decision::Hold { until, .. } => return Some(until).filter(|t| *t != Tick::NEVER),
+                Decision::Go => {
+                    let who = self.hall.line.take().expect("the line is not empty");
+                    self.hand_over(who, From::Line);
+                }
+            }
+        }
+        None
+    }
+
+    /// The same for the closing line.
+    fn serve_closing(&mut self) -> Option<Tick> {
+        while !self.hall.closing.is_empty() {
+            let from = From::Closing(self.hall.last_closing);
+            let slot = self.cell.slot();
+            match self.hall.may_go(self.cell, slot, from, self.now) {
+                Decision::Hold { until, .. } => return Some(until).filter(|t| *t != Tick::NEVER),
+                Decision::Go => {
+                    let who = self.hall.closing.take().expect("the line is not empty");
+                    if let Standing::Closing(_, until) = self.hall.waiters[who].standing {
+                        self.hall.appointments.remove(&(until, who));
+                    }
+                    self.hand_over(who, from);
+                    self.hall.last_closing = Some(self.now);
+                }
+            }
+        }
+        None
+    }
+
+    fn hand_over(&mut self, who: usize, from: From) {
+        let start = self.start(self.hall.waiters[who].repeat, from);
+        let due = self.hall.head_due.take().filter(|due| *due <= self.now).unwrap_or(self.now);
+        let waiter = &mut self.hall.waiters[who];
+        waiter.standing = Standing::Granted { start, due };
+        self.effects.wakes.extend(waiter.waker.take());
+        self.hall.handed += 1;
+        self.hall.handed_at = self.now;
+    }
+
+    /// Starts an attempt now. What comes from the closing line may share its instant with another
+    /// start: it takes the next stamp, so that a start given back can tell whether it was the last.
+    pub fn start(&mut self, repeat: bool, from: From) -> Start {
+        let closing = matches!(from, From::Closing(_));
+        let changed = self.cell.change(|slot| {
+            let mut next = slot.started(self.now);
+            if closing && next.last_start == slot.last_start {
+                next.last_start = next.last_start + Duration::from_nanos(Slot::UNIT);
+            }
+            Some(next)
+        });
+        let before = changed.unwrap_or_else(|slot| slot);
+        self.hall.touched = self.now;
+        self.hall.repeats += usize::from(repeat);
+        self.cell.won(before, self.now, repeat, from)
+    }
+
+    /// Whether newcomers must come through the lock: somebody waits, or something is on that the
+    /// word doesn't say.
+    fn must_guard(&self) -> bool {
+        let (hall, slot) = (&*self.hall, self.cell.slot());
+        let stalled = slot.rung > 0 && hall.memory.last_stall > slot.last_start;
+        !hall.nobody_waits()
+            || hall.handed > 0
+            || hall.memory.paused_until > self.now
+            || (stalled && {
+                let rules = self.cell.rules();
+                earliest(&slot, &hall.memory, rules, From::Street).0 > self.now
+            })
+    }
+
+    fn guard(&mut self, guarded: bool) {
+        let _ = self.cell.change(|slot| {
+            (slot.guarded != guarded && !slot.dead).then_some(Slot { guarded, ..slot })
+        });
+    }
+
+    /// The row goes when the rung is 0, no pause runs and nobody waits. A configured throttle keeps
+    /// it while it has something to count; so do repeats in flight, for the evidence.
+    fn retire(&mut self) -> bool {
+        let hall = &*self.hall;
+        let quiet = hall.nobody_waits()
+            && hall.handed == 0
+            && hall.repeats == 0
+            && hall.memory.paused_until <= self.now;
+        if !quiet {
+            return false;
+        }
+        let (rules, now) = (self.cell.rules(), self.now);
+        let gone = self.cell.change(|slot| {
+            let throttle = (rules.concurrency.is_some() || !rules.delay.is_zero())
+                && (slot.in_flight > 0 || slot.last_start + rules.delay + THROTTLE_REST > now);
+            (slot.rung == 0 && !throttle && !slot.dead).then_some(Slot { dead: true, ..slot })
+        });
+        if gone.is_ok() {
+            self.effects.retired = Some(Eviction::Quiet);
+        }
+        gone.is_ok()
+    }
+
+    /// Removes a row nobody asked for so long.
+    pub fn expire(&mut self) {
+        let idle = self.cell.rules().idle;
+        let quiet = self.hall.nobody_waits()
+            && self.hall.handed == 0
+            && self.hall.repeats == 0
+            && self.hall.memory.paused_until <= self.now
+            && self.hall.touched + idle <= self.now;
+        let now = self.now;
+        let gone = quiet
+            && self
+                .cell
+                .change(|slot| {
+                    let rests = slot.in_flight == 0 && slot.last_start + idle <= now;
+                    (rests && !slot.dead).then_some(Slot { dead: true, ..slot })
+                })
+                .is_ok();
+        if gone {
+            self.effects.retired = Some(Eviction::Idle);
+        }
+    }
+}
+
+/// A start handed over counts from its pick-up; after so long without one the line goes on.
+const HANDED_PATIENCE: Duration = Duration::from_secs(1);
+/// A row that is there for a configured throttle rests so long before it goes: making one a request
+/// would cost more than keeping it.
+const THROTTLE_REST: Duration = Duration::from_secs(10);

@@ -1,0 +1,137 @@
+//! Scope → row. A healthy host has none, and finding that out must cost next to nothing: first how
+//! many rows there are at all, then a counting filter by the host's hash, and only then the map.
+//!
+//! This room must not know what a row is good for. No guard of the map is held over anything else.
+
+use crate::pace::scope::Host;
+use crate::state::cell::Cell;
+use crate::sync::{AtomicU32, AtomicUsize, Ordering};
+use dashmap::DashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+/// All rows.
+#[derive(Debug)]
+pub struct Scopes {
+    /// Rows, and hosts that always want to be looked up.
+    marks: AtomicUsize,
+    filter: Box<[AtomicU32]>,
+    rows: DashMap<Host, Arc<Cell>, BuildHasherDefault<Ready>>,
+    most: usize,
+    /// Whose row newcomers share once `most` rows are active.
+    shared: Host,
+}
+
+impl Scopes {
+    /// No rows yet; at most `most`, and one shared by all that come after.
+    pub fn new(most: usize) -> Scopes {
+        let filter = (0..FILTER).map(|_| AtomicU32::new(0)).collect();
+        let shared = Host::parse(SHARED).expect("an underscore and letters are a name");
+        let rows = DashMap::default();
+        Scopes { marks: AtomicUsize::new(0), filter, rows, most, shared }
+    }
+
+    /// Makes a host be looked up even without a row.
+    pub fn mark(&self, host: &Host) {
+        self.bucket(host).fetch_add(1, Ordering::Relaxed);
+        self.marks.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether the host has no row, by the cheap tests alone. `false` means: look it up.
+    #[inline]
+    pub fn is_plain(&self, host: &Host) -> bool {
+        let marks = self.marks.load(Ordering::Acquire);
+        marks == 0 || (marks < self.most && self.bucket(host).load(Ordering::Relaxed) == 0)
+    }
+
+    /// The row of a host, or the shared one if there are too many.
+    pub fn find(&self, host: &Host) -> Option<Arc<Cell>> {
+        if self.is_plain(host) {
+            return None;
+        }
+        let row = |host: &Host| self.rows.get(host).map(|row| row.value().clone());
+        row(host).or_else(|| self.is_full().then(|| row(&self.shared)).flatten())
+    }
+
+    /// The row of a host; made if it has none. The maker is told whose row to make.
+    pub fn find_or_make(&self, host: &Host, make: impl Fn(&Host) -> Arc<Cell>) -> Arc<Cell> {
+        loop {
+            if let Some(cell) = self.find(host) {
+                if !cell.slot().dead {
+                    return cell;
+                }
+                self.remove(&cell);
+            }
+            let host = if self.is_full() { &self.shared } else { host };
+            let made = make(host);
+            self.mark(host);
+            match self.rows.entry(host.clone()) {
+                dashmap::Entry::Vacant(vacant) => {
+                    vacant.insert(made.clone());
+                    return made;
+                }
+                dashmap::Entry::Occupied(_) => {}
+            }
+            self.unmark(host);
+        }
+    }
+
+    /// Takes a removed row out of the map, if it is still there. True if it was.
+    pub fn remove(&self, cell: &Arc<Cell>) -> bool {
+        let removed = self.rows.remove_if(cell.scope(), |_, row| Arc::ptr_eq(row, cell)).is_some();
+        if removed {
+            self.unmark(cell.scope());
+        }
+        removed
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// All rows, as they are now.
+    pub fn all(&self) -> Vec<Arc<Cell>> {
+        self.rows.iter().map(|row| row.value().clone()).collect()
+    }
+
+    fn is_full(&self) -> bool {
+        self.marks.load(Ordering::Relaxed) >= self.most
+    }
+
+    fn unmark(&self, host: &Host) {
+        self.marks.fetch_sub(1, Ordering::Release);
+        self.bucket(host).fetch_sub(1, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn bucket(&self, host: &Host) -> &AtomicU32 {
+        &self.filter[(host.hash() >> 20) as usize & (FILTER - 1)]
+    }
+}
+
+/// The host's hash was computed when it was parsed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ready(u64);
+
+impl Hasher for Ready {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        debug_assert!(bytes.is_empty(), "a host writes its hash only");
+    }
+}
+
+/// Buckets of the filter: at 1,000 rows 3 % of healthy hosts go on to the map.
+const FILTER: usize = 1 << 15;
+/// Not a name that DNS would resolve.
+const SHARED: &str = "_other";

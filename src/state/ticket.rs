@@ -1,0 +1,45 @@
+//! What a request brings to the gate, and why it may be sent away.
+
+use crate::clock::Tick;
+use crate::pace::scope::{Client, Host};
+use std::time::Duration;
+
+/// A request that wants to start an attempt.
+#[derive(Clone, Debug)]
+pub struct Ticket {
+    pub scope: Host,
+    pub client: Client,
+    /// When its head had been read: its place among its client's requests, repeats included.
+    pub accepted: Tick,
+    /// It had an attempt before.
+    pub repeat: bool,
+    /// Its own ladder (spec 2.10): it is not in the line before this moment.
+    pub not_before: Option<Tick>,
+    /// When its window ends: a longer pause sends it away at once.
+    pub window_end: Tick,
+    /// The end its client *stated*; an unstated patience is never guessed.
+    pub deadline: Option<Tick>,
+}
+
+/// Why a request is not held (any longer). Nothing was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Too many are held; worth another try after `retry_after`.
+    LineFull { which: Line, retry_after: Duration },
+    /// Not even the best case ends before its stated deadline; the best case is `retry_after` away.
+    Infeasible { retry_after: Duration },
+    /// The scope is paused until after the request's window.
+    PausedBeyondWindow { until: Tick },
+    /// The process ends; only those that would be held hear this.
+    ShuttingDown,
+    /// Past its window, in the closing line, and unsent for a minute.
+    WindowClosed,
+}
+
+/// Which bound on held requests was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    Scope,
+    Client,
+    All,
+}

@@ -1,0 +1,305 @@
+//! What people come into the hall for: to line up, to look whether it is their turn, to leave, to
+//! close, to teach. Each visit changes the hall; [`House::settle`] then serves whoever may go.
+
+use crate::clock::Tick;
+use crate::judge::verdict::{Class, PaceMove};
+use crate::pace::decide::{Decision, From, Reason, best_case, earliest};
+use crate::pace::learn::{Move, learn};
+use crate::pace::slot::Slot;
+use crate::state::cell::{Cell, Start};
+use crate::state::hall::{Hall, House, Standing, Waiter};
+use crate::state::ticket::{Line, Refusal, Ticket};
+use std::task::Waker;
+use std::time::Duration;
+
+/// What lining up came to.
+#[derive(Debug)]
+pub enum Joined {
+    /// The row was removed: look again.
+    Gone,
+    Started(Start),
+    /// Held, under this number.
+    Held(usize),
+    Refused(Refusal),
+}
+
+/// What a newcomer would run into if it had to be held.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Requests held at once in the scope.
+    pub per_scope: usize,
+    /// The bound of all, or of the client, that is reached.
+    pub full: Option<Line>,
+    pub shutting_down: bool,
+}
+
+/// What a waiter sees when it looks.
+#[derive(Debug)]
+pub enum Look {
+    Wait,
+    /// Its start, and when it could have been won at the earliest.
+    Go {
+        start: Start,
+        due: Tick,
+    },
+    Refused(Refusal),
+}
+
+/// What an attempt taught a scope.
+#[derive(Clone, Copy, Debug)]
+pub struct Lesson {
+    pub pace: PaceMove,
+    /// The server named a wait.
+    pub pause: Option<Duration>,
+    pub class: Class,
+}
+
+/// What became of the scope.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Learned {
+    /// The rung before and after.
+    pub before: u8,
+    pub after: u8,
+    pub paused_until: Option<Tick>,
+    pub pace: Duration,
+    pub held: usize,
+    /// The earliest next start.
+    pub next_slot: Tick,
+}
+
+impl House<'_> {
+    /// A request comes: it starts at once if nobody waits and the scope allows it, else it is held.
+    pub fn join(&mut self, ticket: &Ticket, bounds: Bounds) -> Joined {
+        let slot = self.cell.slot();
+        if slot.dead {
+            return Joined::Gone;
+        }
+        self.hall.touched = self.now;
+        let apart = ticket.not_before.filter(|until| *until > self.now);
+        if apart.is_none() && self.hall.line.is_empty() && self.walks_in(ticket) {
+            return Joined::Started(self.start(ticket.repeat, From::Street));
+        }
+        if let Some(refusal) = self.refusal(ticket, bounds, slot) {
+            return Joined::Refused(refusal);
+        }
+        Joined::Held(self.admit(ticket, apart))
+    }
+
+    /// A waiter looks whether it is its turn. A start counts from now, not from when it was handed
+    /// over: the pace is measured between actual starts.
+    pub fn look(&mut self, who: usize, waker: &Waker) -> Look {
+        match self.hall.waiters[who].standing {
+            Standing::Apart(_) | Standing::InLine(_) | Standing::Closing(..) => {
+                let waiter = &mut self.hall.waiters[who];
+                match &mut waiter.waker {
+                    Some(kept) => kept.clone_from(waker),
+                    None => waiter.waker = Some(waker.clone()),
+                }
+                Look::Wait
+            }
+            Standing::Granted { start, due } => {
+                self.hall.waiters.remove(who);
+                Look::Go { start: self.pick_up(start), due }
+            }
+            Standing::Refused(refusal) => {
+                self.hall.waiters.remove(who);
+                Look::Refused(refusal)
+            }
+        }
+    }
+
+    /// A waiter goes away; what it was just handed passes on.
+    pub fn leave(&mut self, who: usize) {
+        self.unlist(who);
+        let waiter = self.hall.waiters.remove(who);
+        if let Standing::Granted { start, .. } = waiter.standing {
+            self.hall.handed -= 1;
+            self.release(start, false);
+        }
+    }
+
+    /// A waiter's window has ended and it was never sent: one last attempt that skips the ladder.
+    pub fn close(&mut self, who: usize) {
+        match self.hall.waiters[who].standing {
+            Standing::Apart(_) | Standing::InLine(_) => {}
+            Standing::Closing(..) | Standing::Granted { .. } | Standing::Refused(_) => return,
+        }
+        let until = self.hall.memory.paused_until;
+        if until > self.now {
+            let refusal = Refusal::PausedBeyondWindow { until };
+            return self.end_wait(who, Standing::Refused(refusal));
+        }
+        self.unlist(who);
+        let patience = self.now + CLOSING_PATIENCE;
+        let waiter = &mut self.hall.waiters[who];
+        let place = self.hall.closing.join(waiter.client, waiter.accepted, waiter.repeat, who);
+        waiter.standing = Standing::Closing(place, patience);
+        self.hall.appointments.insert((patience, who));
+    }
+
+    /// An attempt teaches the scope. Nothing if the row was removed.
+    pub fn learn(&mut self, lesson: Lesson, started: Tick) -> Option<Learned> {
+        if self.cell.slot().dead {
+            return None;
+        }
+        let taught = Move { pace: lesson.pace, pause: lesson.pause, started };
+        let before = self.apply(taught);
+        self.hall.touched = self.now;
+        match lesson.pace {
+            PaceMove::StepDown => {
+                self.hall.last_served = self.hall.last_served.max(self.now);
+                self.hall.latest_served_start = self.hall.latest_served_start.max(started);
+            }
+            PaceMove::Climb | PaceMove::Nothing => {}
+        }
+        if lesson.pause.is_some() || lesson.pace == PaceMove::Climb {
+            self.hall.cause = Some(lesson.class);
+            self.send_hopeless_away();
+        }
+        Some(self.learned(before.rung))
+    }
+
+    /// Sends everybody away.
+    pub fn refuse_all(&mut self, refusal: Refusal) {
+        let held = self.hall.waiters.iter().filter(|(_, waiter)| waiter.is_held());
+        let held: Vec<usize> = held.map(|(who, _)| who).collect();
+        for who in held {
+            self.end_wait(who, Standing::Refused(refusal));
+        }
+    }
+
+    /// Nobody waits: may this one start right away?
+    fn walks_in(&self, ticket: &Ticket) -> bool {
+        let slot = self.cell.slot();
+        let decision = self.hall.may_go(self.cell, slot, From::Street, self.now);
+        decision == Decision::Go && ticket.not_before.is_none_or(|until| until <= self.now)
+    }
+
+    fn refusal(&self, ticket: &Ticket, bounds: Bounds, slot: Slot) -> Option<Refusal> {
+        if bounds.shutting_down {
+            return Some(Refusal::ShuttingDown);
+        }
+        let full = match self.hall.held() >= bounds.per_scope {
+            true => Some(Line::Scope),
+            false => bounds.full,
+        };
+        if let Some(which) = full {
+            let retry_after = self.cell.rules().ladder.pace(slot.rung).max(SOON);
+            return Some(Refusal::LineFull { which, retry_after });
+        }
+        let ahead = ticket.deadline.map(|_| self.hall.line.ahead_of(ticket.client, ticket.accepted));
+        self.hopeless(ticket.window_end, ticket.deadline, ahead.unwrap_or(0))
+    }
+
+    /// Whether it can't be in time: a pause beyond the window, or the best case beyond the deadline.
+    fn hopeless(&self, end: Tick, deadline: Option<Tick>, ahead: usize) -> Option<Refusal> {
+        let until = self.hall.memory.paused_until;
+        if until > self.now && until > end {
+            return Some(Refusal::PausedBeyondWindow { until });
+        }
+        let slot = self.cell.slot();
+        let best = best_case(&slot, &self.hall.memory, self.cell.rules(), ahead, self.now);
+        let retry_after = best.since(self.now);
+        deadline.filter(|end| best > *end).map(|_| Refusal::Infeasible { retry_after })
+    }
+
+    fn admit(&mut self, ticket: &Ticket, apart: Option<Tick>) -> usize {
+        let until = apart.unwrap_or(Tick::ZERO);
+        let who = self.hall.waiters.insert(Waiter {
+            client: ticket.client,
+            accepted: ticket.accepted,
+            repeat: ticket.repeat,
+            window_end: ticket.window_end,
+            deadline: ticket.deadline,
+            waker: None,
+            standing: Standing::Apart(until),
+        });
+        match apart {
+            Some(until) => {
+                self.hall.appointments.insert((until, who));
+            }
+            None => self.line_up(who),
+        }
+        who
+    }
+
+    fn pick_up(&mut self, start: Start) -> Start {
+        self.hall.handed -= 1;
+        let now = self.now.max(start.at);
+        let _ = self.cell.change(|slot| {
+            let last_start = slot.last_start.max(Slot::stamp(now));
+            Some(Slot { last_start, ..slot })
+        });
+        if self.hall.last_closing == Some(start.at) && matches!(start.from, From::Closing(_)) {
+            self.hall.last_closing = Some(now);
+        }
+        Start { at: now, ..start }
+    }
+
+    /// Changes word and memory together: the guard is up in between, so that nobody claims by the
+    /// new rung and the old memory.
+    fn apply(&mut self, taught: Move) -> Slot {
+        let (rules, memory, now) = (self.cell.rules(), self.hall.memory, self.now);
+        let mut after = memory;
+        let changed = self.cell.change(|slot| {
+            let known = slot.last_start.max(match taught.pace {
+                PaceMove::Climb => Slot::stamp(taught.started),
+                PaceMove::StepDown | PaceMove::Nothing => Tick::ZERO,
+            });
+            let slot = Slot { last_start: known, ..slot };
+            let (next, remembered) = learn(slot, memory, rules, taught, now);
+            after = remembered;
+            Some(Slot { guarded: true, ..next })
+        });
+        self.hall.memory = after;
+        changed.unwrap_or_else(|slot| slot)
+    }
+
+    fn send_hopeless_away(&mut self) {
+        let sent: Vec<(usize, Refusal)> = self
+            .hall
+            .waiters
+            .iter()
+            .filter(|(_, waiter)| waiter.is_held())
+            .filter_map(|(who, waiter)| {
+                Some((who, self.hopeless(waiter.window_end, waiter.deadline, 0)?))
+            })
+            .collect();
+        for (who, refusal) in sent {
+            self.end_wait(who, Standing::Refused(refusal));
+        }
+    }
+
+    fn learned(&self, before: u8) -> Learned {
+        let (slot, rules) = (self.cell.slot(), self.cell.rules());
+        let memory = &self.hall.memory;
+        Learned {
+            before,
+            after: slot.rung,
+            paused_until: Some(memory.paused_until).filter(|end| *end > self.now),
+            pace: rules.ladder.pace(slot.rung),
+            held: self.hall.held(),
+            next_slot: earliest(&slot, memory, rules, From::Line).0.max(self.now),
+        }
+    }
+}
+
+impl Hall {
+    /// What a waiter waits for now.
+    pub fn reason(&self, cell: &Cell, who: usize, now: Tick) -> Reason {
+        let from = match self.waiters[who].standing {
+            Standing::Apart(_) => return Reason::Request,
+            Standing::Closing(..) => From::Closing(self.last_closing),
+            Standing::InLine(_) | Standing::Granted { .. } | Standing::Refused(_) => From::Line,
+        };
+        match self.may_go(cell, cell.slot(), from, now) {
+            Decision::Hold { why, .. } => why,
+            Decision::Go => Reason::Pace,
+        }
+    }
+}
+
+/// Spec 2.1: what is unsent so long after its window gets 503.
+const CLOSING_PATIENCE: Duration = Duration::from_secs(60);
+/// No Retry-After below a second.
+const SOON: Duration = Duration::from_secs(1);
