@@ -15,3 +15,10 @@ pub mod truststore;
 
 #[cfg(test)]
 mod testing;
+//! What was asked on the command line: one file per command, each a plain function that gives the text to
+//! print and the code to leave with.
+//!
+//! This room decides nothing about requests.
+
+pub mod check;
+pub mod init;

@@ -1,3 +1,19 @@
 //! What was asked? The file, the environment and the flags, read into settings that can't be wrong.
 //!
-//! Only this room knows that YAML exists, and only `load` in it does IO.
+//! Only `raw` knows that YAML exists, and only `load` does IO. What is asked for is explained to nobody
+//! here: every setting goes to the room whose type it is.
+
+mod address;
+pub mod check;
+mod keys;
+pub mod load;
+pub mod mistake;
+mod node;
+mod raw;
+mod section;
+mod sense;
+pub mod settings;
+mod value;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,276 @@
+//! From what is written to what is meant: every key of every section into its place. Pure.
+
+use crate::config::address;
+use crate::config::mistake::Mistake;
+use crate::config::node::Node;
+use crate::config::section::{Report, Section};
+use crate::config::sense;
+use crate::config::settings::{Config, LogFormat, LogLevel, PublicPart};
+use crate::config::value::{self, Read, wrong};
+use crate::flow::settings::{ControlHeaders, Preset, ResponseHeaders, Retry, Unsafe, WindowClose};
+use crate::net::settings::Roots;
+use crate::pace::rules::{Climb, Ladder, PaceRules};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Reads a whole configuration. Whatever is wrong keeps its default and is reported; the
+/// configuration is good if no mistake is an error.
+pub(in crate::config) fn check(root: Option<&Node>) -> (Config, Vec<Mistake>) {
+    let mut report = Report::default();
+    let report_ref = &mut report;
+    let mut config = Config::default();
+    let top = Section::top(root, report_ref);
+    doors(&top, &mut config, report_ref);
+    paces(&top, &mut config, report_ref);
+    repeats(&top, &mut config, report_ref);
+    bounds(&top, &mut config, report_ref);
+    ways(&top, &mut config, report_ref);
+    records(&top, &mut config, report_ref);
+    sense::complete(&mut config, &mut report);
+    (config, report.mistakes)
+}
+
+/// Who gets in, and where.
+fn doors(top: &Section<'_>, config: &mut Config, report: &mut Report) {
+    top.read("listen", &mut config.listen, listeners, report);
+    let admin = top.below("admin", report);
+    let parse = |node: &Node| value::optional(node, address::listener);
+    admin.read("listen", &mut config.admin.listen, parse, report);
+    let parts = [("metrics", PublicPart::Metrics), ("health", PublicPart::Health)];
+    let parse = |node: &Node| value::list(node, |node| value::word(node, &parts));
+    admin.read("public", &mut config.admin.public, parse, report);
+    let parse = |node: &Node| value::optional(node, value::path);
+    top.read("certs", &mut config.certs, parse, report);
+    let clients = top.below("clients", report);
+    let parse = |node: &Node| value::optional(node, address::networks);
+    clients.read("allow", &mut config.clients, parse, report);
+    let whose = [
+        ("loopback", ControlHeaders::Loopback),
+        ("all", ControlHeaders::All),
+        ("off", ControlHeaders::Off),
+    ];
+    let parse = |node: &Node| value::word(node, &whose);
+    top.read("control_headers", &mut config.control_headers, parse, report);
+    let which = [
+        ("minimal", ResponseHeaders::Minimal),
+        ("full", ResponseHeaders::Full),
+        ("off", ResponseHeaders::Off),
+    ];
+    let parse = |node: &Node| value::word(node, &which);
+    top.read("response_headers", &mut config.response_headers, parse, report);
+}
+
+fn listeners(node: &Node) -> Read<Vec<SocketAddr>> {
+    let listeners = value::list(node, address::listener)?;
+    if listeners.is_empty() {
+        return wrong(node, "names no address", "write it like `127.0.0.1:3128`");
+    }
+    Ok(listeners)
+}
+
+/// How scopes are paced.
+fn paces(top: &Section<'_>, config: &mut Config, report: &mut Report) {
+    let pace = top.below("pace", report);
+    let mut fixed = false;
+    let laws = [("ladder", false), ("fixed", true)];
+    pace.read("law", &mut fixed, |node| value::word(node, &laws), report);
+    pace.read("idle", &mut config.pace.idle, value::some_duration, report);
+    pace_rules(&pace, &mut config.pace, report);
+    if fixed {
+        if report.given("pace.ladder").is_some() {
+            let message = "`pace.ladder` has no effect under `law: fixed`";
+            let hint = "take one of the two out";
+            report.mistakes.push(Mistake::warning(message, &report.place("pace.ladder"), hint));
+        }
+        config.pace.ladder = Ladder::new(vec![Duration::ZERO]).expect("rung 0 is a ladder");
+    }
+    for entry in top.named("scopes", report) {
+        let scope = Section::scope(entry, report);
+        let mut rules = config.pace.clone();
+        pace_rules(&scope, &mut rules, report);
+        match address::host(&entry.key) {
+            Ok(host) => drop(config.scopes.insert(host, rules)),
+            Err(hint) => {
+                let message = format!("`scopes` has no host in `{}`", value::short(&entry.key));
+                report.mistakes.push(Mistake::error(message, &entry.key_place, hint));
+            }
+        }
+    }
+}
+
+fn pace_rules(section: &Section<'_>, rules: &mut PaceRules, report: &mut Report) {
+    section.read("ladder", &mut rules.ladder, ladder, report);
+    let climbs = [("stall", Climb::Stall), ("incident", Climb::Incident)];
+    section.read("climb", &mut rules.climb, |node| value::word(node, &climbs), report);
+    section.read("drain", &mut rules.drain, value::some_count, report);
+    let parse = |node: &Node| value::optional(node, value::some_count);
+    section.read("concurrency", &mut rules.concurrency, parse, report);
+    section.read("delay", &mut rules.delay, value::duration, report);
+}
+
+fn ladder(node: &Node) -> Read<Ladder> {
+    let paces = value::list(node, value::pace)?;
+    let hint = match (paces.len() > Ladder::MOST, paces.first()) {
+        (true, _) => format!("{} rungs at most", Ladder::MOST),
+        (false, Some(first)) if !first.is_zero() => {
+            "rung 0 is `0s`: a healthy host has no delay".to_owned()
+        }
+        (false, _) => {
+            "write it like `[0s, 2s, 5s, 15s]`, each slower than the one before".to_owned()
+        }
+    };
+    match Ladder::new(paces) {
+        Some(ladder) => Ok(ladder),
+        None => wrong(node, "is no ladder", hint),
+    }
+}
+
+/// How long and how often requests are repeated.
+fn repeats(top: &Section<'_>, config: &mut Config, report: &mut Report) {
+    let presets = [
+        ("transparent", Preset::Transparent),
+        ("interactive", Preset::Interactive),
+        ("archive", Preset::Archive),
+        ("off", Preset::Off),
+    ];
+    top.read("preset", &mut config.preset, |node| value::word(node, &presets), report);
+    config.retry = preset_retry(config.preset);
+    let to = &mut config.retry;
+    let retry = top.below("retry", report);
+    retry.read("window", &mut to.window, value::some_duration, report);
+    retry.read("window_max", &mut to.window_max, value::some_duration, report);
+    let closes = [("send", WindowClose::Send), ("answer", WindowClose::Answer)];
+    retry.read("window_close", &mut to.window_close, |node| value::word(node, &closes), report);
+    retry.read("response_timeout", &mut to.response_timeout, value::some_duration, report);
+    retry.read("connect_timeout", &mut config.reach.connect_timeout, value::some_duration, report);
+    retry.read("idle_timeout", &mut config.reach.idle_timeout, value::some_duration, report);
+    retry.read("abandoned_after", &mut to.abandoned_after, value::duration, report);
+    let parse = |node: &Node| value::optional(node, value::some_count);
+    retry.read("page_faults", &mut to.page_faults, parse, report);
+    retry.read("max_attempts", &mut to.max_attempts, parse, report);
+    retry.read("min_attempt", &mut to.min_attempt, value::duration, report);
+    let which = [("never", Unsafe::Never), ("always", Unsafe::Always)];
+    retry.read("unsafe", &mut to.unsafe_methods, |node| value::word(node, &which), report);
+    let retry_after = top.below("retry_after", report);
+    retry_after.read("max", &mut to.retry_after_max, value::duration, report);
+}
+
+/// Spec section 7. What the configuration names itself comes after.
+fn preset_retry(preset: Preset) -> Retry {
+    let (window, response_timeout) = match preset {
+        Preset::Transparent | Preset::Off => return Retry::default(),
+        Preset::Interactive => (45, 15),
+        Preset::Archive => (3600, 300),
+    };
+    Retry {
+        window: Duration::from_secs(window),
+        response_timeout: Duration::from_secs(response_timeout),
+        ..Retry::default()
+    }
+}
+
+/// How much of everything.
+fn bounds(top: &Section<'_>, config: &mut Config, report: &mut Report) {
+    let limits = top.below("limits", report);
+    let many = |node: &Node| value::count(node, 1..=10_000_000);
+    limits.read("held", &mut config.limits.held, many, report);
+    limits.read("held_per_scope", &mut config.limits.held_per_scope, many, report);
+    limits.read("held_per_client", &mut config.limits.held_per_client, many, report);
+    limits.read("scopes", &mut config.limits.scopes, many, report);
+    let buffers = &mut config.buffers;
+    let one = |node: &Node| value::size(node, 0..=REPLAY_BODY);
+    limits.read("replay_body", &mut buffers.replay_body, one, report);
+    let all = |node: &Node| value::size(node, 0..=TOTAL);
+    limits.read("replay_total", &mut buffers.replay_total, all, report);
+    limits.read("kept_total", &mut buffers.kept_total, all, report);
+    let one = |node: &Node| value::size(node, 0..=RESPONSE_BUFFER);
+    limits.read("response_buffer", &mut buffers.response, one, report);
+    let head = |node: &Node| value::size(node, HEAD_BYTES);
+    limits.read("header_bytes", &mut config.heads.bytes, head, report);
+    let fields = |node: &Node| value::count(node, 10..=10_000);
+    limits.read("header_fields", &mut config.heads.fields, fields, report);
+    let warn = top.below("warn", report);
+    warn.read("held", &mut config.warn_held, many, report);
+    let shutdown = top.below("shutdown", report);
+    shutdown.read("grace", &mut config.shutdown_grace, value::duration, report);
+}
+
+/// How bytes travel.
+fn ways(top: &Section<'_>, config: &mut Config, report: &mut Report) {
+    let tunnel = top.below("tunnel", report);
+    tunnel.read("hold", &mut config.tunnel.hold, value::duration, report);
+    let ports = |node: &Node| value::list(node, value::port);
+    tunnel.read("deny_ports", &mut config.tunnel.deny_ports, ports, report);
+    let tls = top.below("tls", report);
+    tls.read("intercept", &mut config.intercept.enabled, intercept, report);
+    let names = |node: &Node| value::list(node, address::name_pattern);
+    tls.read("passthrough", &mut config.intercept.passthrough, names, report);
+    let roots = |node: &Node| match value::text(node)? {
+        "auto" => Ok(Roots::Auto),
+        _ => value::path(node).map(Roots::File),
+    };
+    tls.read("roots", &mut config.reach.roots, roots, report);
+    let destinations = top.below("destinations", report);
+    let deny = |node: &Node| match value::text(node)? {
+        "auto" => Ok(None),
+        _ => value::boolean(node).map(Some),
+    };
+    let mut denied = None;
+    destinations.read("deny", &mut denied, deny, report);
+    config.reach.destinations.deny_private =
+        denied.unwrap_or_else(|| config.listen.iter().any(|listener| !is_loopback(listener)));
+    let allowed = &mut config.reach.destinations.allow;
+    destinations.read("allow", allowed, address::networks, report);
+    for entry in top.named("resolve", report) {
+        let host = address::host(&entry.key);
+        match (host, address::place_to_go(&entry.node)) {
+            (Ok(host), Ok(to)) => drop(config.reach.resolve.names.insert(host, to)),
+            (Err(hint), _) => {
+                let message = format!("`resolve` has no host in `{}`", value::short(&entry.key));
+                report.mistakes.push(Mistake::error(message, &entry.key_place, hint));
+            }
+            (_, Err(wrongs)) => report.mistakes.extend(wrongs.into_iter().map(|wrong| {
+                let message = format!("`resolve.{}` {}", entry.key, wrong.why);
+                Mistake::error(message, &wrong.place, wrong.hint)
+            })),
+        }
+    }
+}
+
+fn intercept(node: &Node) -> Read<bool> {
+    match value::text(node)? {
+        "auto" => wrong(node, "`auto` is not built yet in this version", "write `true` or `false`"),
+        _ => value::boolean(node),
+    }
+}
+
+/// What is counted and written down.
+fn records(top: &Section<'_>, config: &mut Config, report: &mut Report) {
+    let metrics = top.below("metrics", report);
+    let hosts = |node: &Node| value::count(node, 1..=10_000);
+    metrics.read("host_limit", &mut config.metrics_host_limit, hosts, report);
+    let log = top.below("log", report);
+    let levels = [
+        ("off", LogLevel::Off),
+        ("error", LogLevel::Error),
+        ("warn", LogLevel::Warn),
+        ("info", LogLevel::Info),
+        ("debug", LogLevel::Debug),
+        ("trace", LogLevel::Trace),
+    ];
+    log.read("level", &mut config.log.level, |node| value::word(node, &levels), report);
+    let formats = [("auto", LogFormat::Auto), ("text", LogFormat::Text), ("json", LogFormat::Json)];
+    log.read("format", &mut config.log.format, |node| value::word(node, &formats), report);
+}
+
+/// Whether only this machine gets to a listener.
+pub(in crate::config) fn is_loopback(listener: &SocketAddr) -> bool {
+    listener.ip().to_canonical().is_loopback()
+}
+
+/// Spec 2.3: up to 1 MiB.
+const REPLAY_BODY: usize = 1 << 20;
+const RESPONSE_BUFFER: usize = 64 << 20;
+const TOTAL: usize = 64 << 30;
+/// Less than 8 KiB is refused by too many honest browsers; more than 1 MiB is an attack.
+const HEAD_BYTES: std::ops::RangeInclusive<usize> = 8192..=1 << 20;

@@ -1,0 +1,139 @@
+//! Everything that can be asked for, as types that can't be wrong. The defaults are those of
+//! `config/example.yaml`; a test holds the two together.
+
+use crate::flow::settings::{
+    Buffers, ControlHeaders, Intercept, Preset, ResponseHeaders, Retry, Tunnel,
+};
+use crate::net::settings::{Destinations, Reach, Resolve, Roots};
+use crate::pace::rules::PaceRules;
+use crate::pace::scope::Host;
+use crate::state::limits::Limits;
+use ipnet::IpNet;
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One whole configuration, checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where clients connect; at least one.
+    pub listen: Vec<SocketAddr>,
+    pub admin: AdminSettings,
+    /// The CA's folder. `None`: [`crate::ca::files::default_folder`].
+    pub certs: Option<PathBuf>,
+    /// The preset of requests that name none. Its window and time-outs are in `retry` already,
+    /// unless the configuration names others.
+    pub preset: Preset,
+    /// Networks that may use a listener that isn't on loopback. `None`: nobody else does.
+    pub clients: Option<Vec<IpNet>>,
+    pub control_headers: ControlHeaders,
+    pub response_headers: ResponseHeaders,
+    pub reach: Reach,
+    pub pace: PaceRules,
+    /// Hosts with a pace of their own, each whole.
+    pub scopes: HashMap<Host, PaceRules>,
+    pub retry: Retry,
+    pub tunnel: Tunnel,
+    pub intercept: Intercept,
+    pub limits: Limits,
+    pub buffers: Buffers,
+    pub heads: HeadLimits,
+    /// One line in the log when more requests than this are held.
+    pub warn_held: usize,
+    /// How long attempts under way may go on after the order to stop.
+    pub shutdown_grace: Duration,
+    /// Most values of the label `host`.
+    pub metrics_host_limit: usize,
+    pub log: LogSettings,
+}
+
+/// `admin`: the port for people and Prometheus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdminSettings {
+    /// `None`: no admin port.
+    pub listen: Option<SocketAddr>,
+    /// What may be reached from other machines.
+    pub public: Vec<PublicPart>,
+}
+
+/// A part of the admin port that may be reached from other machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PublicPart {
+    Metrics,
+    Health,
+}
+
+/// How large the head of a request or an answer may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadLimits {
+    pub bytes: usize,
+    pub fields: usize,
+}
+
+/// `log`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogSettings {
+    pub level: LogLevel,
+    pub format: LogFormat,
+}
+
+/// From which weight on lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+/// What a line of the log looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Text on a terminal, JSON elsewhere.
+    Auto,
+    Text,
+    Json,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let proxy = SocketAddr::from((Ipv4Addr::LOCALHOST, 3128));
+        let admin = SocketAddr::from((Ipv4Addr::LOCALHOST, 3129));
+        Config {
+            listen: vec![proxy],
+            admin: AdminSettings { listen: Some(admin), public: Vec::new() },
+            certs: None,
+            preset: Preset::Transparent,
+            clients: None,
+            control_headers: ControlHeaders::Loopback,
+            response_headers: ResponseHeaders::Minimal,
+            reach: Reach {
+                resolve: Resolve::default(),
+                destinations: Destinations {
+                    deny_private: false,
+                    allow: Vec::new(),
+                    own: vec![proxy, admin],
+                },
+                roots: Roots::Auto,
+                connect_timeout: Duration::from_secs(10),
+                idle_timeout: Duration::from_secs(60),
+            },
+            pace: PaceRules::default(),
+            scopes: HashMap::new(),
+            retry: Retry::default(),
+            // Port 25: an open way to send mail is what proxies are abused for first.
+            tunnel: Tunnel { hold: Duration::from_secs(10), deny_ports: vec![25] },
+            intercept: Intercept { enabled: true, passthrough: Vec::new() },
+            limits: Limits::default(),
+            buffers: Buffers::default(),
+            heads: HeadLimits { bytes: 64 * 1024, fields: 200 },
+            warn_held: 500,
+            shutdown_grace: Duration::from_secs(25),
+            metrics_host_limit: 200,
+            log: LogSettings { level: LogLevel::Info, format: LogFormat::Auto },
+        }
+    }
+}
