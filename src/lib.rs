@@ -9,6 +9,7 @@ pub mod ca;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod demo;
 pub mod flow;
 pub mod judge;
 pub mod metrics;
