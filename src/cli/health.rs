@@ -50,8 +50,8 @@ async fn ask(address: SocketAddr, path: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// One that listens everywhere is asked on loopback.
-fn reachable(admin: SocketAddr) -> SocketAddr {
+/// The address to call for one that is listened on: loopback for "everywhere".
+pub fn reachable(admin: SocketAddr) -> SocketAddr {
     let ip = match admin.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),

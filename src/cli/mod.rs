@@ -7,6 +7,8 @@ pub mod env;
 pub mod files;
 pub mod health;
 pub mod hints;
+pub mod log;
+pub mod merged;
 pub mod pem;
 pub mod run;
 pub mod shell;
