@@ -245,3 +245,17 @@ fn lint(text: &str) {
     let said = child.wait_with_output().unwrap();
     assert!(said.status.success() && said.stderr.is_empty(), "{said:?}");
 }
+
+#[test]
+fn the_rules_that_are_shipped_name_metrics_that_exist() {
+    let rules = include_str!("../../config/prometheus/rules.yml");
+    let known: Vec<String> = Meter::table().into_iter().map(|row| row.0).collect();
+    let words = rules.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'));
+    let named: Vec<&str> = words
+        .filter(|word| word.starts_with("pacegate_"))
+        .map(|word| word.strip_suffix("_bucket").unwrap_or(word))
+        .collect();
+    assert!(named.len() > 10);
+    let missing: Vec<_> = named.iter().filter(|name| !known.iter().any(|k| k == *name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
