@@ -120,18 +120,22 @@ impl fmt::Display for Host {
 pub struct Client {
     /// The address (IPv6: its /64) whose limits apply.
     pub origin: u64,
-    /// The label in it that has a turn of its own; 0 for none.
+    /// The lane in it that has a turn of its own; 0 without a label. Labels share
+    /// [`Client::LANES`] lanes, so that nobody gets more turns by making up more of them.
     pub lane: u64,
 }
 
 impl Client {
+    /// Turns an address can have beside its own (spec section 5).
+    pub const LANES: u64 = 64;
+
     /// The client at an address, with the label it gave itself in the proxy URL's user part.
     pub fn new(address: IpAddr, label: Option<&str>) -> Client {
         let origin = match address.to_canonical() {
             IpAddr::V4(v4) => u64::from(v4.to_bits()),
             IpAddr::V6(v6) => (v6.to_bits() >> 64) as u64,
         };
-        Client { origin, lane: label.map_or(0, |label| fold(label.as_bytes()) | 1) }
+        Client { origin, lane: label.map_or(0, |label| 1 + fold(label.as_bytes()) % Client::LANES) }
     }
 }
 

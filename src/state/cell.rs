@@ -16,6 +16,7 @@ use crate::state::hall::{Hall, House};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 /// A scope's row.
 #[derive(Debug)]
@@ -31,6 +32,10 @@ pub struct Cell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     pub at: Tick,
+    /// The earliest moment it was allowed to be.
+    pub due: Tick,
+    /// The rung it was won from.
+    pub rung: u8,
     /// The start before it in the scope.
     pub before: Tick,
     /// Starts were spaced when it was won, so no other can carry the same stamp.
@@ -103,8 +108,8 @@ impl Cell {
         let memory = Memory::default();
         let changed = self.change(|slot| {
             let free = !slot.dead && !slot.guarded;
-            let goes = free
-                && decide(&slot, &memory, &self.rules, From::Street, now) == Decision::Go;
+            let goes =
+                free && decide(&slot, &memory, &self.rules, From::Street, now) == Decision::Go;
             goes.then(|| slot.started(now))
         });
         match changed {
@@ -181,7 +186,16 @@ impl Cell {
 
     /// A start out of the state before it.
     pub fn won(&self, before: Slot, now: Tick, repeat: bool, from: From) -> Start {
-        Start { at: now, before: before.last_start, spaced: self.spaced(before), repeat, from }
+        let pace = match from {
+            From::Street | From::Line => self.rules.ladder.pace(before.rung),
+            From::Closing(_) => Duration::ZERO,
+        };
+        let due = match self.spaced(before) {
+            true => before.last_start + pace.max(self.rules.delay),
+            false => now,
+        };
+        let (before, spaced, rung) = (before.last_start, self.spaced(before), before.rung);
+        Start { at: now, due: due.min(now), rung, before, spaced, repeat, from }
     }
 
     /// Whether starts keep a distance.

@@ -162,11 +162,7 @@ impl Gate {
     }
 
     /// Does something in a row's hall, and what is left to do afterwards.
-    pub(crate) fn visit<R>(
-        &self,
-        cell: &Arc<Cell>,
-        act: impl FnOnce(&mut House<'_>) -> R,
-    ) -> R {
+    pub(crate) fn visit<R>(&self, cell: &Arc<Cell>, act: impl FnOnce(&mut House<'_>) -> R) -> R {
         let (result, effects) = cell.enter_with(&self.agenda, self.clock.now(), act);
         self.finish(cell, effects);
         result

@@ -60,6 +60,16 @@ impl Permit {
         self.started
     }
 
+    /// The earliest moment the attempt was allowed to start.
+    pub fn due(&self) -> Tick {
+        self.row.as_ref().map_or(self.started, |row| row.start.due)
+    }
+
+    /// The rung it was won from.
+    pub fn rung(&self) -> u8 {
+        self.row.as_ref().map_or(0, |row| row.start.rung)
+    }
+
     /// An attempt was made: the start stands from here on.
     pub fn mark_used(&mut self) {
         self.used = true;

@@ -187,7 +187,8 @@ impl House<'_> {
             let retry_after = self.cell.rules().ladder.pace(slot.rung).max(SOON);
             return Some(Refusal::LineFull { which, retry_after });
         }
-        let ahead = ticket.deadline.map(|_| self.hall.line.ahead_of(ticket.client, ticket.accepted));
+        let ahead =
+            ticket.deadline.map(|_| self.hall.line.ahead_of(ticket.client, ticket.accepted));
         self.hopeless(ticket.window_end, ticket.deadline, ahead.unwrap_or(0))
     }
 

@@ -141,7 +141,8 @@ fn one_who_never_looks_does_not_stop_the_line() {
 #[test]
 fn a_request_on_its_own_ladder_is_not_in_the_line() {
     let world = struggling();
-    let apart = Ticket { repeat: true, not_before: Some(world.now() + seconds(30)), ..world.ticket(1) };
+    let apart =
+        Ticket { repeat: true, not_before: Some(world.now() + seconds(30)), ..world.ticket(1) };
     let mut line = line_up(&world, vec![apart, world.ticket(1), world.ticket(1)]);
     assert_eq!(line[0].hold.reason().unwrap().word(), "request");
     assert_eq!(line[1].hold.reason().unwrap().word(), "pace");
@@ -158,7 +159,8 @@ fn a_request_on_its_own_ladder_is_not_in_the_line() {
 #[test]
 fn a_request_on_its_own_ladder_waits_on_a_healthy_host_too_and_keeps_the_row() {
     let world = World::new(PaceRules::default());
-    let apart = Ticket { repeat: true, not_before: Some(world.now() + seconds(5)), ..world.ticket(1) };
+    let apart =
+        Ticket { repeat: true, not_before: Some(world.now() + seconds(5)), ..world.ticket(1) };
     let mut held = world.claim(apart);
     assert!(held.poll().is_none());
     let mut other = world.start(&world.ticket(2));
