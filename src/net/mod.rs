@@ -3,26 +3,33 @@
 //! This room must not know about delays or accounts: it opens an upstream stream for a permit, and
 //! that is all it knows of the pace.
 
-pub mod headers;
 pub mod body;
 pub mod connect_io;
 pub mod dial;
 pub mod exchange;
 pub mod fault;
+pub mod headers;
 pub mod http1;
 pub mod http2;
 pub mod inbound;
 pub mod lease;
+pub mod listen;
+pub mod opening;
 pub mod outbound;
 pub mod patience;
 pub mod places;
 pub mod pool;
 pub mod reachable;
 pub mod resolve;
+pub mod rewind;
 pub mod settings;
+pub mod sniff;
+pub mod speak;
 pub mod target;
 pub mod tls;
+pub mod tunnel;
 pub mod upgrade;
+pub mod wire;
 
 #[cfg(test)]
 mod tests;

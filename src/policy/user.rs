@@ -29,6 +29,17 @@ pub enum NotAUser {
     Character,
 }
 
+impl fmt::Display for NotAUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotAUser::Scheme => "only Basic is taken",
+            NotAUser::Encoding => "not the Base64 of name:password in UTF-8",
+            NotAUser::TooLong => "the name or its options are too long",
+            NotAUser::Character => "a control character in the name",
+        })
+    }
+}
+
 impl ProxyUser {
     /// Reads the value of a `Proxy-Authorization` field.
     pub fn parse(value: &[u8]) -> Result<ProxyUser, NotAUser> {

@@ -90,6 +90,11 @@ impl Admission {
         Ok(Admission { networks })
     }
 
+    /// Admits these networks.
+    pub const fn new(networks: Vec<IpNet>) -> Admission {
+        Admission { networks }
+    }
+
     /// Whether nobody but this machine is admitted.
     pub fn is_empty(&self) -> bool {
         self.networks.is_empty()
