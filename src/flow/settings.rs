@@ -1,5 +1,6 @@
 //! What the configuration says about how one request travels.
 
+use crate::pace::scope::Host;
 use std::time::Duration;
 
 /// Which requests that may change something are repeated: the rule lives where it is applied.
@@ -98,6 +99,24 @@ pub enum ControlHeaders {
     Off,
 }
 
+/// How long a preset's window is, and an attempt of it. `retry` has those of the `configured` one.
+pub fn times(preset: Preset, configured: Preset, retry: &Retry) -> (Duration, Duration) {
+    match preset {
+        preset if preset == configured => (retry.window, retry.response_timeout),
+        Preset::Transparent | Preset::Off => {
+            let standard = Retry::default();
+            (standard.window, standard.response_timeout)
+        }
+        Preset::Interactive => (INTERACTIVE.0, INTERACTIVE.1),
+        Preset::Archive => (ARCHIVE.0, ARCHIVE.1),
+    }
+}
+
+/// Spec section 7.
+const INTERACTIVE: (Duration, Duration) = (Duration::from_secs(45), Duration::from_secs(15));
+/// Spec section 7.
+const ARCHIVE: (Duration, Duration) = (Duration::from_secs(3600), Duration::from_secs(300));
+
 /// `tunnel`: CONNECTs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tunnel {
@@ -112,4 +131,18 @@ pub struct Intercept {
     pub enabled: bool,
     /// Names passed through unread: exact, or `*.example` for all below.
     pub passthrough: Vec<String>,
+}
+
+impl Intercept {
+    /// Whether requests to `host` are read.
+    pub fn covers(&self, host: &Host) -> bool {
+        self.enabled && !self.passthrough.iter().any(|pattern| matches(pattern, host.as_str()))
+    }
+}
+
+fn matches(pattern: &str, host: &str) -> bool {
+    match pattern.strip_prefix("*.") {
+        Some(above) => host.strip_suffix(above).is_some_and(|label| label.ends_with('.')),
+        None => pattern == host,
+    }
 }

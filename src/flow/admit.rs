@@ -1,0 +1,287 @@
+//! Reads a request once and checks it: answered now, or on its way as a job.
+
+use crate::clock::Tick;
+use crate::flow::conduct;
+use crate::flow::deliver::{Gone, Reply};
+use crate::flow::ending::{Case, Ending};
+use crate::flow::job::{Job, Limits, Tries};
+use crate::flow::record::{Facts, Trip};
+use crate::flow::reply::{Asked, reply};
+use crate::flow::session::{Caller, Session};
+use crate::flow::settings::ControlHeaders;
+use crate::flow::tunnel::{self, Connect};
+use crate::flow::works::Flow;
+use crate::metrics::labels::{RequestOutcome, Source};
+use crate::metrics::meter::RequestEnd;
+use crate::net::body::Replay;
+use crate::net::headers::refusal::Refusal;
+use crate::net::headers::request::{Shape, forward, measure};
+use crate::net::headers::target::{RequestTarget, Scheme, Tunnel};
+use crate::net::outbound::Outbound;
+use crate::net::target::Target;
+use crate::pace::scope::Client;
+use crate::policy::user::ProxyUser;
+use crate::policy::wishes::Wishes;
+use http::header::{HOST, HeaderMap, PROXY_AUTHORIZATION, USER_AGENT};
+use http::{Method, Request, Response, StatusCode, request};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use std::sync::Arc;
+
+/// Answers a request that a client sent, one way or another.
+pub async fn answer(
+    flow: &Arc<Flow>,
+    session: &Arc<Session>,
+    request: Request<Incoming>,
+) -> Result<Response<Reply>, Gone> {
+    let accepted = flow.clock.now();
+    if request.method() == Method::CONNECT {
+        let headers = request.headers().clone();
+        return match connect(flow, session, request, accepted).await {
+            Ok(response) => Ok(response),
+            Err(ending) => Ok(refuse(flow, &headers, &ending, accepted)),
+        };
+    }
+    match admit(flow, session, request, accepted) {
+        Ok(Admitted::Job(job)) => conduct(flow, *job).await,
+        Ok(Admitted::Local(response)) => Ok(response),
+        Err((headers, ending)) => Ok(refuse(flow, &headers, &ending, accepted)),
+    }
+}
+
+enum Admitted {
+    Job(Box<Job>),
+    /// Answered by a page of ours.
+    Local(Response<Reply>),
+}
+
+fn admit(
+    flow: &Arc<Flow>,
+    session: &Arc<Session>,
+    request: Request<Incoming>,
+    accepted: Tick,
+) -> Result<Admitted, (HeaderMap, Ending)> {
+    let (mut parts, body) = request.into_parts();
+    match read(flow, session, &mut parts, shape(&body)) {
+        Ok(Read::Local) => Ok(Admitted::Local(local(flow, session, &parts))),
+        Ok(Read::Journey(read)) => {
+            Ok(Admitted::Job(Box::new(job(flow, session, parts, body, *read, accepted))))
+        }
+        Err(ending) => Err((parts.headers, ending)),
+    }
+}
+
+fn shape(body: &Incoming) -> Shape {
+    match body.size_hint().exact() {
+        Some(0) => Shape::Empty,
+        Some(size) => Shape::Exact(size),
+        None => Shape::Unknown,
+    }
+}
+
+enum Read {
+    Local,
+    Journey(Box<Journey>),
+}
+
+/// What was read of a request's head.
+struct Journey {
+    target: Target,
+    version: http::Version,
+    upgrade: bool,
+    on_upgrade: Option<OnUpgrade>,
+    caller: Caller,
+    wishes: Wishes,
+    accept: Option<http::HeaderValue>,
+}
+
+fn read(
+    flow: &Flow,
+    session: &Session,
+    parts: &mut request::Parts,
+    body: Shape,
+) -> Result<Read, Ending> {
+    measure(parts, &flow.heads).map_err(bad)?;
+    let inside = session.inside.as_ref().map(|inside| &inside.tunnel);
+    if inside.is_none() && parts.uri.authority().is_none() && is_local(session, parts) {
+        return Ok(Read::Local);
+    }
+    let meant = RequestTarget::of(&parts.method, &parts.uri, parts.version, &parts.headers, inside)
+        .map_err(bad)?;
+    if meant.host.as_str() == LOCAL {
+        return Ok(Read::Local);
+    }
+    let caller = match &session.inside {
+        Some(inside) => inside.caller.clone(),
+        None => caller(flow, session, &parts.headers)?,
+    };
+    let wishes = wishes(flow, session, &parts.headers, &caller)?;
+    let version = parts.version;
+    let accept = parts.headers.get(http::header::ACCEPT).cloned();
+    let target = Target {
+        secure: meant.scheme == Scheme::Https,
+        host: meant.host.clone(),
+        port: meant.port,
+    };
+    flow.check(&target)?;
+    let passage = forward(parts, &meant, body).map_err(bad)?;
+    Ok(Read::Journey(Box::new(Journey {
+        target,
+        version,
+        upgrade: passage.upgrade,
+        on_upgrade: parts.extensions.remove::<OnUpgrade>(),
+        caller,
+        wishes,
+        accept,
+    })))
+}
+
+fn bad(refusal: Refusal) -> Ending {
+    Ending::new(Case::BadRequest(refusal.status), refusal.detail)
+}
+
+fn refused(status: StatusCode, why: impl std::fmt::Display) -> Ending {
+    Ending::new(Case::BadRequest(status), why.to_string())
+}
+
+/// Who asks: its address, and the label in the proxy URL's user part.
+fn caller(flow: &Flow, session: &Session, headers: &HeaderMap) -> Result<Caller, Ending> {
+    let address = session.peer.ip();
+    let Some(line) = headers.get(PROXY_AUTHORIZATION) else {
+        return Ok(flow.anonymous(address));
+    };
+    let user = ProxyUser::parse(line.as_bytes())
+        .map_err(|why| refused(StatusCode::BAD_REQUEST, format!("Proxy-Authorization: {why}")))?;
+    let wishes = Wishes::of_user(&user).map_err(|why| refused(StatusCode::BAD_REQUEST, why))?;
+    let label: Option<Arc<str>> = user.name.map(Arc::from);
+    Ok(Caller { client: Client::new(address, label.as_deref()), label, wishes: Arc::new(wishes) })
+}
+
+/// What the request wishes, where it may, over what its client wishes.
+fn wishes(
+    flow: &Flow,
+    session: &Session,
+    headers: &HeaderMap,
+    caller: &Caller,
+) -> Result<Wishes, Ending> {
+    let own = match flow.control_headers {
+        ControlHeaders::Off => Wishes::default(),
+        ControlHeaders::Loopback | ControlHeaders::All => {
+            Wishes::of_headers(headers).map_err(|why| refused(StatusCode::BAD_REQUEST, why))?
+        }
+    };
+    let trusted = match flow.control_headers {
+        ControlHeaders::All => true,
+        ControlHeaders::Loopback => session.is_local(),
+        ControlHeaders::Off => false,
+    };
+    let all = own.over(Wishes::clone(&caller.wishes));
+    Ok(all.granted(trusted, flow.retry.window_max, flow.retry.response_timeout))
+}
+
+fn job(
+    flow: &Arc<Flow>,
+    session: &Arc<Session>,
+    parts: request::Parts,
+    body: Incoming,
+    journey: Journey,
+    accepted: Tick,
+) -> Job {
+    let Journey { target, version, upgrade, caller, wishes, accept, on_upgrade } = journey;
+    let preset = wishes.preset.unwrap_or(flow.preset);
+    let limits = Limits::new(accepted, (preset, flow.preset), &flow.retry, &wishes);
+    let facts = Facts {
+        host: target.host.clone(),
+        method: parts.method.clone(),
+        path: parts.uri.path_and_query().cloned(),
+        peer: session.peer,
+        label: caller.label,
+        tag: wishes.tag.as_deref().map(Arc::from),
+        accepted,
+    };
+    Job {
+        target,
+        outbound: Outbound {
+            head: parts,
+            body: Replay::new(body, flow.buffers.replay_body, &flow.replays),
+            informational: None,
+        },
+        version,
+        accept,
+        upgrade: on_upgrade.filter(|_| upgrade),
+        presence: session.presence.clone(),
+        client: caller.client,
+        wishes,
+        preset,
+        limits,
+        tries: Tries::default(),
+        trip: Trip::begin(flow.clone(), facts),
+    }
+}
+
+async fn connect(
+    flow: &Arc<Flow>,
+    session: &Arc<Session>,
+    request: Request<Incoming>,
+    accepted: Tick,
+) -> Result<Response<Reply>, Ending> {
+    if session.inside.is_some() {
+        return Err(refused(StatusCode::BAD_REQUEST, "a CONNECT inside a tunnel is not served"));
+    }
+    let headers = request.headers();
+    let tunnel = Tunnel::of(request.uri(), headers, Scheme::Https).map_err(bad)?;
+    let caller = caller(flow, session, headers)?;
+    let agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or("client");
+    let connect = Connect {
+        target: Target { secure: false, host: tunnel.host.clone(), port: tunnel.port },
+        tunnel,
+        caller,
+        agent: agent.chars().take(AGENT_CHARACTERS).collect::<String>().into(),
+        accepted,
+    };
+    tunnel::connect(flow, session, connect, request).await
+}
+
+/// An answer of ours before a request has become a job.
+fn refuse(flow: &Flow, headers: &HeaderMap, ending: &Ending, accepted: Tick) -> Response<Reply> {
+    let asked = Asked {
+        accept: headers.get_all(http::header::ACCEPT).iter().collect(),
+        host: "",
+        name: flow.name,
+        wall: flow.clock.wall(),
+    };
+    let (parts, body) = reply(ending, &asked);
+    let row = ending.case.row();
+    flow.meter.early_answer(row.kind);
+    flow.meter.request_ended(&RequestEnd {
+        host: None,
+        outcome: RequestOutcome::Refused,
+        code: Some(row.status),
+        source: Source::Proxy,
+        took: flow.clock.now().since(accepted),
+        attempts: 0,
+        waits: &[],
+    });
+    tracing::info!(status = row.status.as_u16(), kind = row.kind, why = ending.what, "refused");
+    Response::from_parts(parts, Reply::Whole { body: Some(body), trailers: None })
+}
+
+/// Whether a request without a whole URL is for a page of ours: it names us as its host.
+fn is_local(session: &Session, parts: &request::Parts) -> bool {
+    let host = parts.headers.get(HOST).and_then(|value| value.to_str().ok());
+    host.is_some_and(|host| {
+        host.eq_ignore_ascii_case(LOCAL)
+            || host == session.local.to_string()
+            || host == format!("localhost:{}", session.local.port())
+    })
+}
+
+fn local(flow: &Flow, session: &Session, parts: &request::Parts) -> Response<Reply> {
+    let (head, body) = (flow.local)(parts, session.peer).into_parts();
+    Response::from_parts(head, Reply::Whole { body: Some(body), trailers: None })
+}
+
+/// Reserved for private use; never resolves publicly (spec section 14).
+const LOCAL: &str = "pacegate.internal";
+const AGENT_CHARACTERS: usize = 80;

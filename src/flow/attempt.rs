@@ -1,0 +1,258 @@
+//! One attempt: from its permit to the answer's head, or to its last byte where the answer is read
+//! whole before anything of it goes out (spec 2.9).
+
+use crate::clock::Tick;
+use crate::flow::job::Job;
+use crate::flow::journal::Start;
+use crate::flow::settings::Preset;
+use crate::flow::works::Flow;
+use crate::judge::outcome::{Fault, FaultKind, Sent};
+use crate::judge::verdict::{Class, PaceMove};
+use crate::net::exchange::{Exchanged, Limits};
+use crate::net::headers::response::{forward, forward_trailers};
+use crate::net::inbound::Inbound;
+use crate::state::permit::Permit;
+use crate::state::visit::Lesson;
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_TYPE, HeaderMap};
+use http::{Response, StatusCode, response};
+use http_body::Body;
+use http_body_util::BodyExt;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// An attempt that was made.
+pub struct Attempted {
+    pub permit: Permit,
+    pub came: Came,
+    pub timing: Timing,
+}
+
+/// How long its connection and its answer's head took, where they came about.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timing {
+    pub connect: Option<Duration>,
+    pub first_byte: Option<Duration>,
+}
+
+/// What it came to.
+pub enum Came {
+    /// The whole answer.
+    Whole(Whole),
+    /// An answer whose body is still coming.
+    Flowing {
+        parts: response::Parts,
+        first: Bytes,
+        rest: Inbound,
+    },
+    /// The connection now speaks what the client asked for.
+    Switched(Response<Inbound>),
+    Fault(Fault),
+    /// The client left, with no head yet if `headless`.
+    Left {
+        headless: bool,
+    },
+    /// The client's stated end came first.
+    Late,
+}
+
+/// A whole answer.
+pub struct Whole {
+    pub parts: response::Parts,
+    pub body: Bytes,
+    pub trailers: Option<HeaderMap>,
+}
+
+/// Makes an attempt.
+pub async fn make(flow: &Flow, job: &mut Job, permit: Permit) -> Attempted {
+    job.tries.attempts += 1;
+    job.trip.attempt_began();
+    if let Some(journal) = &flow.journal {
+        journal.started(Start { due: permit.due(), rung: permit.rung() });
+    }
+    let mut underway = Underway { flow, permit: Some(permit), headless: true };
+    let mut timing = Timing::default();
+    let came = tokio::select! {
+        biased;
+        came = exchange(flow, job, &mut underway, &mut timing) => came,
+        () = job.presence.left(job.fin()) => Came::Left { headless: true },
+        () = flow.clock.sleep_until(job.limits.deadline.unwrap_or(Tick::NEVER)) => Came::Late,
+    };
+    let came = match came {
+        Came::Left { .. } => Came::Left { headless: underway.headless },
+        came => came,
+    };
+    Attempted { permit: underway.finish(), came, timing }
+}
+
+/// A permit in use. If the request is dropped meanwhile (a reset HTTP/2 stream), the scope still
+/// learns that its client gave up on it.
+struct Underway<'a> {
+    flow: &'a Flow,
+    permit: Option<Permit>,
+    headless: bool,
+}
+
+impl Underway<'_> {
+    fn permit(&mut self) -> &mut Permit {
+        self.permit.as_mut().expect("the permit leaves with the guard")
+    }
+
+    fn finish(mut self) -> Permit {
+        self.permit.take().expect("the permit leaves with the guard")
+    }
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        if let Some(mut permit) = self.permit.take() {
+            given_up(self.flow, &mut permit, self.headless);
+        }
+    }
+}
+
+/// What a client's leaving teaches: after `retry.abandoned_after` without a head it was the site
+/// that hung.
+pub fn given_up(flow: &Flow, permit: &mut Permit, headless: bool) -> Class {
+    let now = flow.clock.now();
+    let hung = headless && now.since(permit.started()) >= flow.retry.abandoned_after;
+    let (class, pace) = match hung {
+        true => (Class::Abandoned, PaceMove::Climb),
+        false => (Class::ClientGone, PaceMove::Nothing),
+    };
+    flow.learn(permit, Lesson { pace, pause: None, class }, now);
+    class
+}
+
+async fn exchange(
+    flow: &Flow,
+    job: &Job,
+    underway: &mut Underway<'_>,
+    timing: &mut Timing,
+) -> Came {
+    let limits = Limits { response_timeout: job.limits.response_timeout };
+    let permit = underway.permit();
+    match flow.pool.exchange(permit, &job.target, &job.outbound, limits).await {
+        Ok(Exchanged { response, connect, first_byte, .. }) => {
+            *timing = Timing { connect, first_byte: Some(first_byte) };
+            underway.headless = false;
+            read(flow, job, response).await
+        }
+        Err(fault) => Came::Fault(fault),
+    }
+}
+
+async fn read(flow: &Flow, job: &Job, response: Response<Inbound>) -> Came {
+    let (mut parts, body) = response.into_parts();
+    if let Err(kind) = forward(&mut parts, job.upgrade.is_some(), flow.clock.wall()) {
+        return Came::Fault(unusable(job, kind));
+    }
+    if parts.status == StatusCode::SWITCHING_PROTOCOLS {
+        return Came::Switched(Response::from_parts(parts, body));
+    }
+    let most = flow.buffers.response;
+    let exact = body.size_hint().exact();
+    let at_once = job.preset == Preset::Off
+        || parts.status == StatusCode::PARTIAL_CONTENT
+        || is_event_stream(&parts.headers)
+        || exact.is_some_and(|size| size > most as u64);
+    if at_once && exact != Some(0) {
+        return Came::Flowing { parts, first: Bytes::new(), rest: body };
+    }
+    let patience = if exact.is_some() { Duration::MAX } else { UNKNOWN_PATIENCE };
+    match gather(body, most, patience).await {
+        Ok(Gathered::Whole(body, trailers)) => Came::Whole(Whole { parts, body, trailers }),
+        Ok(Gathered::Part(first, rest)) => Came::Flowing { parts, first, rest },
+        Err(fault) => Came::Fault(fault),
+    }
+}
+
+fn unusable(job: &Job, kind: FaultKind) -> Fault {
+    let host = &job.target.host;
+    let detail = match &kind {
+        FaultKind::NotHttp(why) => format!("{host}: {why}"),
+        _ => format!("{host} switched protocols without being asked"),
+    };
+    Fault { kind, sent: Sent::Perhaps, detail }
+}
+
+enum Gathered {
+    Whole(Bytes, Option<HeaderMap>),
+    Part(Bytes, Inbound),
+}
+
+/// Reads a body until its end, until `most` bytes, or for `patience`.
+async fn gather(mut body: Inbound, most: usize, patience: Duration) -> Result<Gathered, Fault> {
+    let mut all = Gathering::default();
+    let ended = {
+        let mut reading = pin!(all.read(&mut body, most));
+        match patience {
+            Duration::MAX => Some(reading.await?),
+            patience => timeout(patience, reading.as_mut()).await.ok().transpose()?,
+        }
+    };
+    let trailers = all.trailers.take();
+    Ok(match ended {
+        Some(true) => Gathered::Whole(all.bytes(), trailers),
+        Some(false) | None => Gathered::Part(all.bytes(), body),
+    })
+}
+
+#[derive(Default)]
+struct Gathering {
+    first: Bytes,
+    more: BytesMut,
+    trailers: Option<HeaderMap>,
+}
+
+impl Gathering {
+    /// Whether the body ended.
+    async fn read(&mut self, body: &mut Inbound, most: usize) -> Result<bool, Fault> {
+        while let Some(frame) = body.frame().await.transpose()? {
+            match frame.into_data() {
+                Ok(data) => self.push(data),
+                Err(frame) => {
+                    self.trailers = frame.into_trailers().ok();
+                    self.trailers.iter_mut().for_each(forward_trailers);
+                }
+            }
+            if self.len() > most {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A body of one piece, the common case, is not copied.
+    fn push(&mut self, data: Bytes) {
+        if self.len() == 0 {
+            self.first = data;
+        } else {
+            if self.more.is_empty() {
+                self.more.extend_from_slice(&self.first);
+            }
+            self.more.extend_from_slice(&data);
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.first.len().max(self.more.len())
+    }
+
+    fn bytes(self) -> Bytes {
+        if self.more.is_empty() { self.first } else { self.more.freeze() }
+    }
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let stream = "text/event-stream";
+    headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.get(..stream.len()))
+        .is_some_and(|value| value.eq_ignore_ascii_case(stream))
+}
+
+/// Of a body of unknown length so much time is read before its head goes out (spec 2.9).
+const UNKNOWN_PATIENCE: Duration = Duration::from_millis(250);

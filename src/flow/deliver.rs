@@ -1,0 +1,289 @@
+//! Hands a request's answer to its client: the origin's, whole or as it flows, or one of ours.
+
+use crate::flow::attempt::Whole;
+use crate::flow::ending::{Case, Ending};
+use crate::flow::job::Job;
+use crate::flow::record::{Trip, seconds};
+use crate::flow::reply::{Asked, reply};
+use crate::flow::settings::ResponseHeaders;
+use crate::flow::settle::Delivery;
+use crate::flow::works::Flow;
+use crate::judge::outcome::Fault;
+use crate::judge::verdict::{Class, PaceMove};
+use crate::metrics::labels::{self, Final, RequestOutcome, Source};
+use crate::net::headers::response::forward_trailers;
+use crate::net::inbound::Inbound;
+use crate::net::tunnel;
+use crate::state::permit::Permit;
+use crate::state::visit::Lesson;
+use bytes::Bytes;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::{Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use hyper_util::rt::TokioIo;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// An answer's body on its way to the client.
+pub enum Reply {
+    Empty,
+    Whole { body: Option<Bytes>, trailers: Option<HeaderMap> },
+    Flowing(Box<Flowing>),
+}
+
+/// A body that is still coming. The attempt, and the request, end with it.
+pub struct Flowing {
+    first: Option<Bytes>,
+    rest: Inbound,
+    permit: Option<Permit>,
+    trip: Option<Trip>,
+    outcome: RequestOutcome,
+    status: StatusCode,
+    flow: Arc<Flow>,
+}
+
+/// The origin's answer.
+pub fn answer(flow: &Flow, mut job: Job, delivery: Delivery) -> Response<Reply> {
+    job.trip.answer_began();
+    match delivery {
+        Delivery::Whole(whole, class) => origin(flow, job, whole, outcome(class)),
+        Delivery::Flowing { mut parts, first, rest, permit, class } => {
+            mark(flow, &job, &mut parts.headers);
+            let outcome = repeated(outcome(class), job.trip.attempts());
+            let flowing = Flowing {
+                first: Some(first).filter(|first| !first.is_empty()),
+                rest,
+                permit: Some(permit),
+                outcome,
+                status: parts.status,
+                flow: job.trip.flow().clone(),
+                trip: Some(job.trip),
+            };
+            Response::from_parts(parts, Reply::Flowing(Box::new(flowing)))
+        }
+        Delivery::Switched(response) => switched(job, response),
+    }
+}
+
+fn origin(flow: &Flow, job: Job, whole: Whole, outcome: RequestOutcome) -> Response<Reply> {
+    let Whole { mut parts, body, trailers } = whole;
+    mark(flow, &job, &mut parts.headers);
+    flow.meter.transferred(labels::Flow::Received, Final::Yes, body.len() as u64);
+    let outcome = repeated(outcome, job.trip.attempts());
+    job.trip.end(outcome, parts.status, Source::Origin);
+    Response::from_parts(parts, Reply::Whole { body: Some(body), trailers })
+}
+
+/// The origin's last answer, or where there is none, ours.
+pub fn last(flow: &Flow, mut job: Job, ending: Ending) -> Response<Reply> {
+    let shutting_down = ending.case == Case::ShuttingDown;
+    match job.tries.last.take().filter(|_| !shutting_down) {
+        Some(last) => {
+            let whole = Whole { parts: last.parts, body: last.body, trailers: last.trailers };
+            job.trip.answer_began();
+            origin(flow, job, whole, RequestOutcome::OriginError)
+        }
+        None => own(flow, job, &ending),
+    }
+}
+
+fn own(flow: &Flow, job: Job, ending: &Ending) -> Response<Reply> {
+    let asked = Asked {
+        accept: job.accept.iter().collect(),
+        host: job.target.host.as_str(),
+        name: flow.name,
+        wall: flow.clock.wall(),
+    };
+    let (mut parts, body) = reply(ending, &asked);
+    mark(flow, &job, &mut parts.headers);
+    flow.meter.early_answer(ending.case.row().kind);
+    job.trip.end(ending.case.outcome(), parts.status, Source::Proxy);
+    Response::from_parts(parts, Reply::Whole { body: Some(body), trailers: None })
+}
+
+/// Nobody is left to answer: the connection, or the stream, ends without one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
+impl std::fmt::Display for Gone {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the client has left")
+    }
+}
+
+impl std::error::Error for Gone {}
+
+/// Joins client and origin after a 101.
+fn switched(mut job: Job, mut response: Response<Inbound>) -> Response<Reply> {
+    let theirs = hyper::upgrade::on(&mut response);
+    let ours = job.upgrade.take();
+    let alive = job.trip.flow().alive.clone();
+    let (parts, _) = response.into_parts();
+    job.trip.end(RequestOutcome::Served, parts.status, Source::Origin);
+    if let Some(ours) = ours {
+        tokio::spawn(async move {
+            if let (Ok(client), Ok(origin)) = tokio::join!(ours, theirs) {
+                tunnel::join(TokioIo::new(client), TokioIo::new(origin)).await;
+            }
+            drop(alive);
+        });
+    }
+    Response::from_parts(parts, Reply::Empty)
+}
+
+fn outcome(class: Class) -> RequestOutcome {
+    match class {
+        Class::Served | Class::ServedWait => RequestOutcome::Served,
+        Class::ExplicitWait
+        | Class::RateLimited
+        | Class::Overloaded
+        | Class::ConnectTimeout
+        | Class::ResponseTimeout
+        | Class::Abandoned
+        | Class::Reset
+        | Class::Truncated
+        | Class::Soft
+        | Class::Refused
+        | Class::Dns
+        | Class::Tls
+        | Class::Unreachable
+        | Class::Denied
+        | Class::ClientGone => RequestOutcome::OriginError,
+    }
+}
+
+fn repeated(outcome: RequestOutcome, attempts: u32) -> RequestOutcome {
+    if outcome == RequestOutcome::Served && attempts > 1 {
+        return RequestOutcome::Repeated;
+    }
+    outcome
+}
+
+/// `Pace-Status`, where there is something to say, or where it was asked for.
+fn mark(flow: &Flow, job: &Job, headers: &mut HeaderMap) {
+    let waited = job.trip.waited();
+    let debug = job.wishes.debug == Some(true);
+    let something = !waited.is_zero() || job.trip.attempts() > 1 || debug;
+    let wanted = match flow.response_headers {
+        ResponseHeaders::Minimal => something,
+        ResponseHeaders::Full => true,
+        ResponseHeaders::Off => debug,
+    };
+    if !wanted {
+        return;
+    }
+    let last = job.tries.last.as_ref().map(|last| last.parts.status.as_u16().to_string());
+    let last = last.or_else(|| {
+        let class = job.tries.class.filter(|_| job.trip.attempts() > 1);
+        class.map(|class| class.word().to_owned())
+    });
+    let mut text = format!(
+        "wait={:.3}, attempts={}, rung={}",
+        seconds(waited),
+        job.trip.attempts(),
+        job.trip.rung
+    );
+    if let Some(last) = last {
+        text.push_str(", last=");
+        text.push_str(&last);
+    }
+    let value = HeaderValue::try_from(text).expect("numbers and class words are visible ASCII");
+    headers.insert(HeaderName::from_static("pace-status"), value);
+}
+
+impl Body for Reply {
+    type Data = Bytes;
+    type Error = Fault;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Fault>>> {
+        match self.get_mut() {
+            Reply::Empty => Poll::Ready(None),
+            Reply::Whole { body, trailers } => {
+                let data = body.take().filter(|body| !body.is_empty()).map(Frame::data);
+                Poll::Ready(data.or_else(|| trailers.take().map(Frame::trailers)).map(Ok))
+            }
+            Reply::Flowing(flowing) => flowing.poll(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Reply::Empty => true,
+            Reply::Whole { body, trailers } => {
+                body.as_ref().is_none_or(Bytes::is_empty) && trailers.is_none()
+            }
+            Reply::Flowing(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Reply::Empty => SizeHint::with_exact(0),
+            Reply::Whole { body, trailers: None } => {
+                SizeHint::with_exact(body.as_ref().map_or(0, Bytes::len) as u64)
+            }
+            Reply::Whole { .. } => SizeHint::default(),
+            Reply::Flowing(flowing) => flowing.size_hint(),
+        }
+    }
+}
+
+impl Flowing {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Fault>>> {
+        if let Some(first) = self.first.take() {
+            self.count(first.len());
+            return Poll::Ready(Some(Ok(Frame::data(first))));
+        }
+        let mut frame = ready!(Pin::new(&mut self.rest).poll_frame(cx));
+        if let Some(Ok(frame)) = &mut frame
+            && let Some(trailers) = frame.trailers_mut()
+        {
+            forward_trailers(trailers);
+        }
+        match &frame {
+            Some(Ok(frame)) => self.count(frame.data_ref().map_or(0, Bytes::len)),
+            Some(Err(fault)) => self.broke(fault.clone()),
+            None => self.end(self.outcome),
+        }
+        Poll::Ready(frame)
+    }
+
+    fn count(&self, bytes: usize) {
+        self.flow.meter.transferred(labels::Flow::Received, Final::Yes, bytes as u64);
+    }
+
+    fn end(&mut self, outcome: RequestOutcome) {
+        self.permit = None;
+        if let Some(trip) = self.trip.take() {
+            trip.end(outcome, self.status, Source::Origin);
+        }
+    }
+
+    /// The client's connection ends visibly, and the scope climbs (spec 2.9).
+    fn broke(&mut self, fault: Fault) {
+        if let Some(mut permit) = self.permit.take() {
+            let class = Class::Truncated;
+            let lesson = Lesson { pace: PaceMove::Climb, pause: None, class };
+            self.flow.learn(&mut permit, lesson, self.flow.clock.now());
+        }
+        if let Some(trip) = &mut self.trip {
+            trip.fault = Some(fault);
+        }
+        self.end(RequestOutcome::OriginError);
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let first = self.first.as_ref().map_or(0, Bytes::len) as u64;
+        let rest = self.rest.size_hint();
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower() + first);
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper + first);
+        }
+        hint
+    }
+}

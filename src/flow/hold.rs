@@ -1,0 +1,154 @@
+//! Claims a permit, and waits for it where the scope isn't free: the only place that waits for a
+//! pace. A held request owns nothing but memory.
+
+use crate::clock::Tick;
+use crate::flow::ending::{Case, Ending};
+use crate::flow::job::Job;
+use crate::flow::settings::{Preset, WindowClose};
+use crate::flow::works::Flow;
+use crate::metrics::labels::Reason;
+use crate::pace::decide as pace;
+use crate::pace::scope::Host;
+use crate::state::hold::Hold;
+use crate::state::permit::Permit;
+use crate::state::ticket::{Line, Refusal};
+use std::time::Duration;
+
+/// How a claim ended.
+pub enum Held {
+    Go(Permit),
+    /// No attempt may start any more: the last answer, or this.
+    Over(Ending),
+    /// The client left.
+    Left,
+}
+
+/// Claims in the request's scope; holds while it isn't free.
+pub async fn claim(flow: &Flow, job: &mut Job) -> Held {
+    if job.preset == Preset::Off {
+        return Held::Go(flow.gate.pass(&job.target.host));
+    }
+    let ticket = job.ticket();
+    match flow.gate.try_claim(&ticket, flow.clock.now()) {
+        Some(permit) => Held::Go(permit),
+        None => Box::pin(wait(flow, job, flow.gate.claim(ticket))).await,
+    }
+}
+
+async fn wait(flow: &Flow, job: &mut Job, mut hold: Hold) -> Held {
+    let Some(reason) = hold.reason().map(reason) else {
+        return match hold.await {
+            Ok(permit) => Held::Go(permit),
+            Err(refusal) => Held::Over(refused(flow, &job.target.host, &refusal)),
+        };
+    };
+    let now = flow.clock.now();
+    let mark = flow.meter.hold_began(&job.target.host, reason, now);
+    job.trip.hold_began(now, reason);
+    let held = in_line(flow, job, &mut hold).await;
+    let now = flow.clock.now();
+    flow.meter.hold_ended(mark, now);
+    job.trip.hold_ended(now);
+    held
+}
+
+/// What a hold waits for, as metrics have it.
+pub const fn reason(why: pace::Reason) -> Reason {
+    match why {
+        pace::Reason::Pace => Reason::Pace,
+        pace::Reason::Pause => Reason::Pause,
+        pace::Reason::Concurrency => Reason::Concurrency,
+        pace::Reason::Delay => Reason::Delay,
+        pace::Reason::Request => Reason::Request,
+    }
+}
+
+async fn in_line(flow: &Flow, job: &Job, hold: &mut Hold) -> Held {
+    let mut closing = false;
+    loop {
+        tokio::select! {
+            biased;
+            claimed = &mut *hold => return match claimed {
+                Ok(permit) => Held::Go(permit),
+                Err(refusal) => Held::Over(refused(flow, &job.target.host, &refusal)),
+            },
+            () = job.presence.left(job.fin()) => return Held::Left,
+            () = flow.clock.sleep_until(end(job, closing)) => match at_end(flow, job) {
+                AtEnd::LastSend => {
+                    closing = true;
+                    hold.close();
+                }
+                AtEnd::Over(ending) => return Held::Over(ending),
+            },
+        }
+    }
+}
+
+/// When the wait ends whatever the line does.
+fn end(job: &Job, closing: bool) -> Tick {
+    let deadline = job.limits.deadline.unwrap_or(Tick::NEVER);
+    if closing { deadline } else { deadline.min(job.limits.window_end) }
+}
+
+enum AtEnd {
+    /// One last attempt that skips the ladder.
+    LastSend,
+    Over(Ending),
+}
+
+fn at_end(flow: &Flow, job: &Job) -> AtEnd {
+    let late = job.limits.deadline.is_some_and(|deadline| deadline <= flow.clock.now());
+    let unsent = job.tries.attempts == 0;
+    if unsent && !late && flow.retry.window_close == WindowClose::Send {
+        return AtEnd::LastSend;
+    }
+    if let Some(class) = job.tries.class.filter(|_| !late) {
+        flow.meter.window_exhausted(&job.target.host, class);
+    }
+    let what = if late { "the stated deadline" } else { "the window" };
+    AtEnd::Over(if unsent {
+        never_sent(flow, &job.target.host, what)
+    } else {
+        let attempts = job.tries.attempts;
+        let host = &job.target.host;
+        let text = format!("{host} gave no answer before {what} ended ({attempts} attempts)");
+        Ending::new(Case::ResponseTimeout, text)
+    })
+}
+
+fn never_sent(flow: &Flow, host: &Host, what: &str) -> Ending {
+    let pace = flow.gate.row(host).map_or(Duration::ZERO, |row| row.pace);
+    let text = format!("{what} ended before {host} had a slot (its pace is {pace:?})");
+    Ending::new(Case::Infeasible, text).after(pace)
+}
+
+/// The ending for a refusal of the gate.
+pub fn refused(flow: &Flow, host: &Host, refusal: &Refusal) -> Ending {
+    match refusal {
+        Refusal::LineFull { which, retry_after } => {
+            let text = match which {
+                Line::Scope => format!("the line for {host} is full"),
+                Line::Client => "this client has as many requests waiting as it may".to_owned(),
+                Line::All => "the proxy holds as many requests as it may".to_owned(),
+            };
+            Ending::new(Case::LineFull, text).after(*retry_after)
+        }
+        Refusal::Infeasible { retry_after } => {
+            let text = format!("{host} has no slot before the stated deadline");
+            Ending::new(Case::Infeasible, text).after(*retry_after)
+        }
+        Refusal::PausedBeyondWindow { until } => {
+            let wait = until.since(flow.clock.now());
+            let text = format!("{host} asked for a pause of {} s more", wait.as_secs() + 1);
+            Ending::new(Case::Infeasible, text).after(wait)
+        }
+        Refusal::ShuttingDown => {
+            let text = format!("it held this request for {host}");
+            Ending::new(Case::ShuttingDown, text).after(RESTART)
+        }
+        Refusal::WindowClosed => never_sent(flow, host, "the window"),
+    }
+}
+
+/// How long a restart may take.
+const RESTART: Duration = Duration::from_secs(5);

@@ -1,0 +1,127 @@
+//! A request, read and checked once, and what became of it so far.
+
+use crate::clock::Tick;
+use crate::flow::presence::{Fin, Presence};
+use crate::flow::record::Trip;
+use crate::flow::settings::{Preset, Retry, times};
+use crate::judge::verdict::Class;
+use crate::net::body::Budget;
+use crate::net::outbound::Outbound;
+use crate::net::target::Target;
+use crate::pace::scope::Client;
+use crate::policy::wishes::Wishes;
+use crate::state::ticket::Ticket;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Version, response};
+use hyper::upgrade::OnUpgrade;
+use std::time::Duration;
+
+/// A request under way.
+pub struct Job {
+    pub target: Target,
+    /// What goes to the origin, cleaned, as often as it goes.
+    pub outbound: Outbound,
+    /// The client's version.
+    pub version: Version,
+    /// What the client accepts, for answers of ours.
+    pub accept: Option<HeaderValue>,
+    /// The client's side of an upgrade it asked for.
+    pub upgrade: Option<OnUpgrade>,
+    pub presence: Presence,
+    pub client: Client,
+    pub wishes: Wishes,
+    pub preset: Preset,
+    pub limits: Limits,
+    pub tries: Tries,
+    pub trip: Trip,
+}
+
+/// When a request must be over, and how long an attempt of it may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub accepted: Tick,
+    pub window_end: Tick,
+    /// The client's stated end.
+    pub deadline: Option<Tick>,
+    pub response_timeout: Duration,
+}
+
+/// What a request's attempts came to so far.
+#[derive(Default)]
+pub struct Tries {
+    pub attempts: u32,
+    /// Failures that were the page's own.
+    pub own_faults: u32,
+    /// When it failed last.
+    pub failed: Option<Tick>,
+    pub class: Option<Class>,
+    pub not_before: Option<Tick>,
+    pub last: Option<LastAnswer>,
+}
+
+/// The origin's last answer, kept in case there is no better one.
+pub struct LastAnswer {
+    pub parts: response::Parts,
+    pub body: Bytes,
+    pub trailers: Option<HeaderMap>,
+    pub share: Share,
+}
+
+/// A share of `limits.kept_total`, given back when dropped.
+pub struct Share {
+    budget: Budget,
+    bytes: usize,
+}
+
+impl Share {
+    /// A share of so many bytes, if they are left.
+    pub fn take(budget: &Budget, bytes: usize) -> Option<Share> {
+        budget.take(bytes).then(|| Share { budget: budget.clone(), bytes })
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.budget.give(self.bytes);
+    }
+}
+
+impl Limits {
+    /// From the settings, narrowed by what the client wishes.
+    pub fn new(
+        accepted: Tick,
+        (preset, configured): (Preset, Preset),
+        retry: &Retry,
+        wishes: &Wishes,
+    ) -> Limits {
+        let (window, response_timeout) = times(preset, configured, retry);
+        let window = wishes.window.unwrap_or(window).min(retry.window_max);
+        Limits {
+            accepted,
+            window_end: accepted + window,
+            deadline: wishes.deadline.map(|span| accepted + span),
+            response_timeout: wishes.timeout.unwrap_or(response_timeout),
+        }
+    }
+}
+
+impl Job {
+    /// Its place in the line.
+    pub fn ticket(&self) -> Ticket {
+        Ticket {
+            scope: self.target.host.clone(),
+            client: self.client,
+            accepted: self.limits.accepted,
+            repeat: self.tries.attempts > 0,
+            not_before: self.tries.not_before,
+            window_end: self.limits.window_end,
+            deadline: self.limits.deadline,
+        }
+    }
+
+    /// What a FIN of its client means.
+    pub fn fin(&self) -> Fin {
+        let whole = self.outbound.body.progress().complete;
+        if whole && self.version == Version::HTTP_11 { Fin::Probe } else { Fin::Departure }
+    }
+}

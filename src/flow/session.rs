@@ -1,0 +1,42 @@
+//! A client's connection, as far as its requests must know it.
+
+use crate::flow::presence::Presence;
+use crate::net::headers::target::Tunnel;
+use crate::pace::scope::Client;
+use crate::policy::wishes::Wishes;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// What all requests of one client connection have in common.
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub peer: SocketAddr,
+    /// The address of ours it came in on.
+    pub local: SocketAddr,
+    pub presence: Presence,
+    /// The tunnel the requests come through, if they do.
+    pub inside: Option<Inside>,
+}
+
+/// The tunnel that requests come through.
+#[derive(Clone, Debug)]
+pub struct Inside {
+    pub tunnel: Tunnel,
+    /// Who the CONNECT said it was, and what it wished for: its requests inherit both.
+    pub caller: Caller,
+}
+
+/// Who asks, and what it wishes for all its requests.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub client: Client,
+    pub label: Option<Arc<str>>,
+    pub wishes: Arc<Wishes>,
+}
+
+impl Session {
+    /// Whether the client is on this machine: its wishes are trusted by default.
+    pub fn is_local(&self) -> bool {
+        self.peer.ip().to_canonical().is_loopback()
+    }
+}

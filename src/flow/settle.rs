@@ -1,0 +1,260 @@
+//! After an attempt: the verdict, what scope and metrics learn of it, and how the request goes on.
+//!
+//! This room asks `judge` and does what it says.
+
+use crate::clock::Tick;
+use crate::flow::attempt::{Attempted, Came, Whole, given_up};
+use crate::flow::ending::{Case, Ending};
+use crate::flow::job::{Job, LastAnswer, Share};
+use crate::flow::settings::Preset;
+use crate::flow::works::Flow;
+use crate::judge::again::{self, Bounds, Next, Standing, Why, Wish};
+use crate::judge::classify::{Judged, Measure, classify};
+use crate::judge::outcome::{Answer, Fault, Outcome, Sent};
+use crate::judge::page::{self, Evidence};
+use crate::judge::replay::repeatable;
+use crate::judge::verdict::{Class, PaceMove, Verdict};
+use crate::metrics::labels::{self, Final};
+use crate::net::inbound::Inbound;
+use crate::state::permit::Permit;
+use crate::state::visit::Lesson;
+use bytes::Bytes;
+use http::{Response, StatusCode, response};
+
+/// How a request goes on.
+pub enum Course {
+    Deliver(Delivery),
+    Again,
+    /// No more attempts: its last answer, or this.
+    GiveUp(Ending),
+    /// The client left.
+    Left,
+}
+
+/// What the client gets of its origin.
+pub enum Delivery {
+    Whole(Whole, Class),
+    /// The permit stays with the body: the attempt ends with its last byte.
+    Flowing {
+        parts: response::Parts,
+        first: Bytes,
+        rest: Inbound,
+        permit: Permit,
+        class: Class,
+    },
+    Switched(Response<Inbound>),
+}
+
+/// Judges an attempt, teaches, and decides.
+pub fn settle(flow: &Flow, job: &mut Job, attempted: Attempted) -> Course {
+    let Attempted { mut permit, came, timing } = attempted;
+    flow.timed(&timing);
+    let judged = match &came {
+        Came::Left { headless } => {
+            let class = given_up(flow, &mut permit, *headless);
+            job.tries.class = Some(class);
+            return Course::Left;
+        }
+        Came::Late => {
+            let class = given_up(flow, &mut permit, true);
+            job.tries.class = Some(class);
+            return Course::GiveUp(late(job));
+        }
+        Came::Whole(whole) => judge(flow, &Outcome::Answer(head(flow, &whole.parts))),
+        Came::Flowing { parts, .. } => judge(flow, &Outcome::Answer(head(flow, parts))),
+        Came::Switched(_) => served(),
+        Came::Fault(fault) => judge(flow, &Outcome::Fault(fault)),
+    };
+    let lesson = teach(flow, job, &mut permit, &judged.verdict);
+    let next = decide(flow, job, &came, &judged.verdict, lesson);
+    job.tries.class = Some(judged.verdict.class);
+    go_on(flow, job, permit, came, &judged, next)
+}
+
+fn head<'a>(flow: &Flow, parts: &'a response::Parts) -> Answer<'a> {
+    Answer { status: parts.status, headers: &parts.headers, arrived: flow.clock.wall() }
+}
+
+fn judge(flow: &Flow, outcome: &Outcome<'_>) -> Judged {
+    let judged = classify(outcome, &Measure { retry_after_max: flow.retry.retry_after_max });
+    if let Some(hint) = judged.hint {
+        flow.meter.hint("retry-after", hint.read.word());
+    }
+    judged
+}
+
+fn served() -> Judged {
+    let answer = Response::new(());
+    let (parts, ()) = answer.into_parts();
+    let outcome = Outcome::Answer(Answer {
+        status: StatusCode::OK,
+        headers: &parts.headers,
+        arrived: std::time::SystemTime::UNIX_EPOCH,
+    });
+    classify(&outcome, &Measure { retry_after_max: std::time::Duration::ZERO })
+}
+
+/// What the verdict did.
+#[derive(Clone, Copy)]
+struct Taught {
+    /// The failure was the page's own.
+    own: bool,
+    /// The scope holds the request back.
+    scope_waits: bool,
+    now: Tick,
+}
+
+fn teach(flow: &Flow, job: &mut Job, permit: &mut Permit, verdict: &Verdict) -> Taught {
+    let now = flow.clock.now();
+    flow.meter.attempt(&job.target.host, verdict.class);
+    if job.preset == Preset::Off {
+        return Taught { own: false, scope_waits: false, now };
+    }
+    let seen = permit.evidence(job.tries.failed);
+    let evidence = Evidence { served_since: seen.served_since, later_served: seen.later_served };
+    let own = flow.retry.page_faults.is_some() && page::is_its_own(verdict.page_fault, evidence);
+    let mut pace = page::pace_move(verdict, own);
+    if flow.is_our_own_trouble(verdict.class, &job.target.host, now) {
+        pace = match pace {
+            PaceMove::Climb => PaceMove::Nothing,
+            PaceMove::Nothing | PaceMove::StepDown => pace,
+        };
+    }
+    let lesson = Lesson { pace, pause: verdict.pause, class: verdict.class };
+    let learned = flow.learn(permit, lesson, now);
+    job.trip.rung = learned.after;
+    job.tries.own_faults += u32::from(own);
+    Taught { own, scope_waits: pace == PaceMove::Climb || verdict.pause.is_some(), now }
+}
+
+fn decide(flow: &Flow, job: &Job, came: &Came, verdict: &Verdict, taught: Taught) -> Next {
+    if job.preset == Preset::Off {
+        return Next::Deliver;
+    }
+    let (sent, status) = match came {
+        Came::Fault(fault) => (fault.sent, None),
+        Came::Whole(whole) => (Sent::Perhaps, Some(whole.parts.status.as_u16())),
+        Came::Flowing { parts, .. } => (Sent::Perhaps, Some(parts.status.as_u16())),
+        Came::Switched(_) | Came::Left { .. } | Came::Late => (Sent::Perhaps, None),
+    };
+    let kept = job.outbound.body.repeatable();
+    let may = repeatable(
+        &job.outbound.head.method,
+        &job.outbound.head.headers,
+        sent,
+        flow.retry.unsafe_methods,
+        kept,
+    );
+    let standing = Standing {
+        now: taught.now,
+        attempts: job.tries.attempts,
+        repeatable: may,
+        own_faults: if taught.own { job.tries.own_faults } else { 0 },
+        scope_waits: taught.scope_waits,
+        window_end: job.limits.window_end,
+        deadline: job.limits.deadline,
+    };
+    let rules = flow.gate.rules(&job.target.host);
+    let bounds = Bounds {
+        page_faults: flow.retry.page_faults,
+        max_attempts: flow.retry.max_attempts,
+        min_attempt: flow.retry.min_attempt,
+        ladder: rules.ladder.paces(),
+    };
+    again::next(
+        verdict,
+        status,
+        &standing,
+        &bounds,
+        job.wishes.retry.as_ref().unwrap_or(&Wish::default()),
+    )
+}
+
+fn go_on(
+    flow: &Flow,
+    job: &mut Job,
+    permit: Permit,
+    came: Came,
+    judged: &Judged,
+    next: Next,
+) -> Course {
+    let class = judged.verdict.class;
+    match (came, next) {
+        (Came::Fault(fault), Next::Again { not_before }) => {
+            round_again(flow, job, class, not_before);
+            job.trip.fault = Some(fault);
+            Course::Again
+        }
+        (Came::Fault(fault), Next::Deliver | Next::GiveUp(_)) => {
+            exhausted(flow, job, class, next);
+            Course::GiveUp(faulted(job, &fault))
+        }
+        (Came::Whole(whole), Next::Deliver | Next::GiveUp(_)) => {
+            exhausted(flow, job, class, next);
+            match judged.withheld {
+                true => Course::GiveUp(withheld(job, whole.parts.status)),
+                false => Course::Deliver(Delivery::Whole(whole, class)),
+            }
+        }
+        (Came::Whole(whole), Next::Again { not_before }) => match keep(flow, whole) {
+            Ok(last) => {
+                round_again(flow, job, class, not_before);
+                let size = last.body.len() as u64;
+                flow.meter.transferred(labels::Flow::Received, Final::No, size);
+                job.tries.last = Some(last);
+                Course::Again
+            }
+            Err(whole) => Course::Deliver(Delivery::Whole(whole, class)),
+        },
+        (Came::Flowing { parts, first, rest }, _) => match judged.withheld {
+            true => Course::GiveUp(withheld(job, parts.status)),
+            false => Course::Deliver(Delivery::Flowing { parts, first, rest, permit, class }),
+        },
+        (Came::Switched(response), _) => Course::Deliver(Delivery::Switched(response)),
+        (Came::Left { .. } | Came::Late, _) => Course::Left,
+    }
+}
+
+fn round_again(flow: &Flow, job: &mut Job, class: Class, not_before: Option<Tick>) {
+    flow.meter.retry(&job.target.host, class);
+    job.tries.not_before = not_before;
+    job.tries.failed = Some(flow.clock.now());
+}
+
+fn exhausted(flow: &Flow, job: &Job, class: Class, next: Next) {
+    if next == Next::GiveUp(Why::Window) {
+        flow.meter.window_exhausted(&job.target.host, class);
+    }
+}
+
+/// Keeps an answer for the case that there is no better one, if there is room for it.
+fn keep(flow: &Flow, whole: Whole) -> Result<LastAnswer, Whole> {
+    let size = whole.body.len();
+    if size > flow.buffers.kept_answer {
+        return Err(whole);
+    }
+    match Share::take(&flow.kept, size) {
+        Some(share) => {
+            let Whole { parts, body, trailers } = whole;
+            Ok(LastAnswer { parts, body, trailers, share })
+        }
+        None => Err(whole),
+    }
+}
+
+fn late(job: &Job) -> Ending {
+    let host = &job.target.host;
+    Ending::new(Case::ResponseTimeout, format!("{host} gave no answer before the stated deadline"))
+}
+
+fn withheld(job: &Job, status: StatusCode) -> Ending {
+    let host = &job.target.host;
+    let text = format!("{host} answered {status}, which would ask for the proxy's credentials");
+    Ending { received: Some(status), ..Ending::new(Case::NotHttp, text) }
+}
+
+fn faulted(job: &Job, fault: &Fault) -> Ending {
+    let attempts = job.tries.attempts;
+    let tail = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };
+    Ending::new(Case::of(&fault.kind), format!("{}{tail}", fault.detail))
+}

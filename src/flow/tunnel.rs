@@ -1,0 +1,214 @@
+//! CONNECT: what is decided on it, and what the first bytes inside decide (spec 2.6).
+
+use crate::clock::Tick;
+use crate::flow::deliver::Reply;
+use crate::flow::ending::{Case, Ending};
+use crate::flow::hold::{reason, refused};
+use crate::flow::intercept::intercept;
+use crate::flow::presence::{Fin, Presence};
+use crate::flow::serve;
+use crate::flow::session::{Caller, Inside, Session};
+use crate::flow::works::Flow;
+use crate::judge::classify::{Measure, classify};
+use crate::judge::outcome::{Fault, Outcome};
+use crate::judge::verdict::{Class, PaceMove};
+use crate::metrics::labels::{Reason, TunnelMode};
+use crate::net::headers::target::{Scheme, Tunnel};
+use crate::net::opening::{Opening, open};
+use crate::net::speak::Speaker;
+use crate::net::target::Target;
+use crate::net::tunnel::join;
+use crate::net::wire::Wire;
+use crate::state::permit::Permit;
+use crate::state::ticket::{Refusal, Ticket};
+use crate::state::visit::Lesson;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+/// A CONNECT, read and checked.
+pub struct Connect {
+    pub tunnel: Tunnel,
+    /// Where a blind tunnel goes.
+    pub target: Target,
+    pub caller: Caller,
+    /// What the client calls itself, for the log.
+    pub agent: Arc<str>,
+    pub accepted: Tick,
+}
+
+/// Decides a CONNECT: refuses it, passes it through, or looks inside.
+pub async fn connect(
+    flow: &Arc<Flow>,
+    session: &Arc<Session>,
+    connect: Connect,
+    request: Request<Incoming>,
+) -> Result<Response<Reply>, Ending> {
+    if flow.tunnel.deny_ports.contains(&connect.target.port) {
+        let text = format!("port {} is on `tunnel.deny_ports`", connect.target.port);
+        flow.meter.tunnel(TunnelMode::Denied);
+        return Err(Ending::new(Case::Denied, text));
+    }
+    flow.check(&connect.target).inspect_err(|_| flow.meter.tunnel(TunnelMode::Denied))?;
+    if !flow.intercept.covers(&connect.target.host) {
+        return through(flow, session, connect, request).await;
+    }
+    let upgrade = hyper::upgrade::on(request);
+    let (flow, session) = (flow.clone(), session.clone());
+    tokio::spawn(async move {
+        let alive = flow.alive.clone();
+        inside(flow, session, connect, upgrade).await;
+        drop(alive);
+    });
+    Ok(Response::new(Reply::Empty))
+}
+
+/// A name that is passed through unread: its pace and its dial are decided before the 200.
+async fn through(
+    flow: &Arc<Flow>,
+    session: &Arc<Session>,
+    connect: Connect,
+    request: Request<Incoming>,
+) -> Result<Response<Reply>, Ending> {
+    let limit = connect.accepted + flow.tunnel.hold;
+    let origin = dial(flow, &session.presence, &connect, limit).await?;
+    flow.meter.tunnel(TunnelMode::Passthrough);
+    let upgrade = hyper::upgrade::on(request);
+    let alive = flow.alive.clone();
+    tokio::spawn(async move {
+        if let Ok(client) = upgrade.await {
+            join(TokioIo::new(client), origin).await;
+        }
+        drop(alive);
+    });
+    Ok(Response::new(Reply::Empty))
+}
+
+/// Looks inside a tunnel whose 200 has been sent. (Its requests are served like any others: the
+/// type has to end somewhere.)
+fn inside(
+    flow: Arc<Flow>,
+    session: Arc<Session>,
+    connect: Connect,
+    upgrade: OnUpgrade,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(look_inside(flow, session, connect, upgrade))
+}
+
+async fn look_inside(flow: Arc<Flow>, session: Arc<Session>, connect: Connect, upgrade: OnUpgrade) {
+    let Some((before, wire)) = upgrade.await.ok().and_then(taken_apart) else { return };
+    let silence = if connect.target.port == HTTPS { SILENCE_HTTPS } else { SILENCE };
+    let Ok(opening) = open(before, wire, silence).await else { return };
+    match opening {
+        Opening::Tls(wire) => {
+            flow.meter.tunnel(TunnelMode::Intercepted);
+            let host = connect.target.host.clone();
+            let inner = within(&session, &connect, true);
+            Box::pin(intercept(flow, inner, host, connect.agent, wire)).await;
+        }
+        Opening::Http(wire) => {
+            flow.meter.tunnel(TunnelMode::PlainHttp);
+            let speaker = Speaker::new(wire);
+            let inner = within(&session, &connect, false);
+            let presence = inner.presence.clone().through(speaker.aside());
+            Box::pin(serve::http1(flow, Session { presence, ..inner }, speaker)).await;
+        }
+        Opening::Other(wire) if connect.target.port == HTTPS && wire.is_silent() => {}
+        Opening::Other(wire) => {
+            flow.meter.tunnel(TunnelMode::Opaque);
+            blind(&flow, &session.presence, &connect, wire).await;
+        }
+        Opening::Closed => {}
+    }
+}
+
+fn taken_apart(upgraded: Upgraded) -> Option<(bytes::Bytes, Wire)> {
+    let parts = upgraded.downcast::<TokioIo<Speaker<Wire>>>().ok()?;
+    Some((parts.read_buf, parts.io.into_inner().into_inner()))
+}
+
+fn within(session: &Session, connect: &Connect, secure: bool) -> Session {
+    let scheme = if secure { Scheme::Https } else { Scheme::Http };
+    let tunnel = Tunnel { scheme, ..connect.tunnel.clone() };
+    let inside = Inside { tunnel, caller: connect.caller.clone() };
+    Session { inside: Some(inside), ..session.clone() }
+}
+
+/// Neither TLS nor HTTP: paced, dialled, copied. Failure closes.
+async fn blind<T>(flow: &Flow, presence: &Presence, connect: &Connect, client: T)
+where
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    let limit = connect.accepted + flow.retry.window;
+    match dial(flow, presence, connect, limit).await {
+        Ok(origin) => join(client, origin).await,
+        Err(ending) => tracing::info!(target = %connect.target, why = ending.what, "tunnel closed"),
+    }
+}
+
+async fn dial(
+    flow: &Flow,
+    presence: &Presence,
+    connect: &Connect,
+    limit: Tick,
+) -> Result<TcpStream, Ending> {
+    let mut permit = hold(flow, presence, connect, limit).await?;
+    let dialled = flow.pool.dial(&mut permit, &connect.target).await;
+    let (class, pace) = match &dialled {
+        Ok(_) => (Class::Served, PaceMove::StepDown),
+        Err(fault) => judged(flow, fault),
+    };
+    flow.meter.attempt(&connect.target.host, class);
+    flow.learn(&mut permit, Lesson { pace, pause: None, class }, flow.clock.now());
+    dialled.map_err(|fault| Ending::new(Case::of(&fault.kind), fault.detail))
+}
+
+fn judged(flow: &Flow, fault: &Fault) -> (Class, PaceMove) {
+    let measure = Measure { retry_after_max: flow.retry.retry_after_max };
+    let verdict = classify(&Outcome::Fault(fault), &measure).verdict;
+    (verdict.class, verdict.pace)
+}
+
+async fn hold(
+    flow: &Flow,
+    presence: &Presence,
+    connect: &Connect,
+    limit: Tick,
+) -> Result<Permit, Ending> {
+    let host = &connect.target.host;
+    let ticket = Ticket {
+        scope: host.clone(),
+        client: connect.caller.client,
+        accepted: connect.accepted,
+        repeat: false,
+        not_before: None,
+        window_end: limit,
+        deadline: None,
+    };
+    if let Some(permit) = flow.gate.try_claim(&ticket, flow.clock.now()) {
+        return Ok(permit);
+    }
+    let mut held = flow.gate.claim(ticket);
+    let now = flow.clock.now();
+    let why = held.reason().map_or(Reason::Pace, reason);
+    let mark = flow.meter.hold_began(host, why, now);
+    let result = tokio::select! {
+        claimed = &mut held => claimed,
+        () = presence.left(Fin::Departure) => Err(Refusal::WindowClosed),
+        () = flow.clock.sleep_until(limit) => Err(Refusal::WindowClosed),
+    };
+    flow.meter.hold_ended(mark, flow.clock.now());
+    result.map_err(|refusal| refused(flow, host, &refusal))
+}
+
+const HTTPS: u16 = 443;
+/// Other protocols whose client waits for the server to speak (spec 2.6).
+const SILENCE: Duration = Duration::from_secs(3);
+/// On 443 silence is a client that has gone to sleep.
+const SILENCE_HTTPS: Duration = Duration::from_secs(10);

@@ -1,0 +1,189 @@
+//! What every journey needs at hand: the gate, the ways out, the settings.
+
+use crate::ca::keyring::Keyring;
+use crate::clock::{Clock, Tick};
+use crate::flow::attempt::Timing;
+use crate::flow::ending::{Case, Ending};
+use crate::flow::journal::Journal;
+use crate::flow::record::seconds;
+use crate::flow::session::Caller;
+use crate::flow::settings::{
+    Buffers, ControlHeaders, Intercept, Preset, ResponseHeaders, Retry, Tunnel,
+};
+use crate::judge::ourselves::Ourselves;
+use crate::judge::verdict::Class;
+use crate::metrics::labels::TlsFailure;
+use crate::metrics::meter::Meter;
+use crate::net::body::Budget;
+use crate::net::headers::request::HeadLimits;
+use crate::net::pool::Pool;
+use crate::net::target::Target;
+use crate::pace::scope::{Client, Host};
+use crate::policy::access::{Destinations, Refusal};
+use crate::policy::wishes::Wishes;
+use crate::state::gate::Gate;
+use crate::state::permit::Permit;
+use crate::state::visit::{Learned, Lesson};
+use bytes::Bytes;
+use http::{Response, request};
+use std::collections::HashSet;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{mpsc, watch};
+
+/// A service of our own under the magic host.
+pub type Local = Box<dyn Fn(&request::Parts, SocketAddr) -> Response<Bytes> + Send + Sync>;
+
+/// How our own way out is.
+#[derive(Debug, Default)]
+pub struct OwnLine {
+    ourselves: Ourselves,
+    /// When any origin was connected to last.
+    reached: Option<Tick>,
+}
+
+/// What every journey needs at hand.
+pub struct Flow {
+    pub gate: Arc<Gate>,
+    pub pool: Pool,
+    pub keyring: Arc<Keyring>,
+    pub meter: Meter,
+    pub clock: Clock,
+    pub retry: Retry,
+    pub buffers: Buffers,
+    pub heads: HeadLimits,
+    pub tunnel: Tunnel,
+    pub intercept: Intercept,
+    pub preset: Preset,
+    pub control_headers: ControlHeaders,
+    pub response_headers: ResponseHeaders,
+    pub destinations: Arc<Destinations>,
+    pub replays: Budget,
+    pub kept: Budget,
+    pub draining: watch::Receiver<bool>,
+    /// Held by whatever must end before the process does.
+    pub alive: mpsc::Sender<()>,
+    pub local: Local,
+    /// Our name in Proxy-Status.
+    pub name: &'static str,
+    pub line: Mutex<OwnLine>,
+    /// What has been said once and needn't be again.
+    pub named: Mutex<HashSet<String>>,
+    pub ca_file: PathBuf,
+    pub no_wishes: Arc<Wishes>,
+    /// `None` in ordinary service.
+    pub journal: Option<Arc<Journal>>,
+}
+
+impl Flow {
+    /// Teaches a scope, counts what it learnt, and logs a change of its rung.
+    pub fn learn(&self, permit: &mut Permit, lesson: Lesson, now: Tick) -> Learned {
+        let learned = permit.learn(&self.gate, lesson, now);
+        if learned.after != learned.before {
+            let host = permit.scope();
+            self.meter.rung(host, learned.before, learned.after, learned.pace, lesson.class);
+            if learned.after == 0 {
+                self.meter.row_gone(host);
+            }
+            tracing::info!(
+                host = host.as_str(),
+                class = lesson.class.word(),
+                from = learned.before,
+                rung = learned.after,
+                pace = learned.pace.as_secs_f64(),
+                next_slot = seconds(learned.next_slot.since(now)),
+                held = learned.held,
+                "rung"
+            );
+        }
+        if let Some(until) = learned.paused_until.filter(|_| lesson.pause.is_some()) {
+            let host = permit.scope().as_str();
+            tracing::info!(host, wait = seconds(until.since(now)), "pause: the site asked for it");
+        }
+        learned
+    }
+
+    /// Whether a connect time-out is our own trouble and not the site's.
+    pub fn is_our_own_trouble(&self, class: Class, host: &Host, now: Tick) -> bool {
+        class == Class::ConnectTimeout && {
+            let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+            let reached = line.reached;
+            line.ourselves.timed_out(host.hash(), now, reached)
+        }
+    }
+
+    /// A client that says nothing of itself.
+    pub fn anonymous(&self, address: IpAddr) -> Caller {
+        let wishes = self.no_wishes.clone();
+        Caller { client: Client::new(address, None), label: None, wishes }
+    }
+
+    /// Counts how long an attempt's connection and answer took.
+    pub fn timed(&self, timing: &Timing) {
+        if let Some(took) = timing.connect {
+            self.meter.origin_connected(took);
+            let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+            line.reached = Some(self.clock.now());
+        }
+        if let Some(took) = timing.first_byte {
+            self.meter.origin_first_byte(took);
+        }
+    }
+
+    /// Refuses a target that needs no look-up to be refused.
+    pub fn check(&self, target: &Target) -> Result<(), Ending> {
+        let Some(address) = target.host.ip() else { return Ok(()) };
+        match self.destinations.check(SocketAddr::new(address, target.port)) {
+            Ok(()) => Ok(()),
+            Err(Refusal::OwnListener) => {
+                Err(Ending::new(Case::Loop, format!("{target} is this proxy")))
+            }
+            Err(Refusal::NotPublic(special)) => {
+                Err(Ending::new(Case::Prohibited, format!("{target}: {special}")))
+            }
+        }
+    }
+
+    /// Names, once, a client that does not take our certificate, with the remedy.
+    pub fn distrust(&self, agent: &str, host: &Host, why: &str) {
+        self.meter.client_tls_failure(failure(why));
+        if self.first_time(format!("distrust {agent} {host}")) {
+            let ca = &self.ca_file;
+            tracing::warn!(
+                client = agent,
+                host = host.as_str(),
+                why,
+                "the client refused our certificate: let it trust {}, or start it with `pacegate \
+                 run -- …`, or list the host under tls.passthrough; said once per client and host",
+                ca.display()
+            );
+        }
+    }
+
+    /// Whether `what` has not been named in the log yet; bounded, so that nobody can fill memory
+    /// with names.
+    pub fn first_time(&self, what: String) -> bool {
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        named.len() < NAMED && named.insert(what)
+    }
+}
+
+/// rustls tells alerts apart in text only by the time they reach us.
+fn failure(why: &str) -> TlsFailure {
+    let why = why.to_ascii_lowercase();
+    let has = |word: &str| why.contains(word);
+    if has("unknownca") {
+        TlsFailure::UnknownCa
+    } else if has("certificate") {
+        TlsFailure::BadCertificate
+    } else if has("closed") || has("eof") || has("reset") {
+        TlsFailure::Closed
+    } else if has("alert") || has("version") || has("cipher") || has("message") {
+        TlsFailure::Protocol
+    } else {
+        TlsFailure::Other
+    }
+}
+
+const NAMED: usize = 1000;
