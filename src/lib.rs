@@ -5,6 +5,8 @@
 //! floor each stands on, and what it may import; `tests/tidy.rs` holds the code to it.
 
 pub mod admin;
+pub mod app;
+
 pub mod ca;
 pub mod cli;
 pub mod clock;

@@ -1,12 +1,16 @@
-//! What was asked on the command line: one file per command, each a plain function.
-//! What was asked on the command line, and the environment that makes clients use the proxy.
+//! What was asked on the command line, and the text that answers it: one file per command.
 //!
 //! This room must not decide anything about pace or requests.
 
+pub mod arguments;
+pub mod check;
+pub mod commands;
+pub mod demo;
 pub mod env;
 pub mod files;
 pub mod health;
 pub mod hints;
+pub mod init;
 pub mod log;
 pub mod merged;
 pub mod pem;
@@ -15,12 +19,7 @@ pub mod shell;
 pub mod summary;
 pub mod truststore;
 
+pub use commands::main;
+
 #[cfg(test)]
 mod testing;
-//! What was asked on the command line: one file per command, each a plain function that gives the text to
-//! print and the code to leave with.
-//!
-//! This room decides nothing about requests.
-
-pub mod check;
-pub mod init;

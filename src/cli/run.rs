@@ -183,7 +183,7 @@ mod elsewhere {
 }
 
 /// As `env`, `timeout` and `docker run` have them.
-const OUR_FAILURE: u8 = 125;
+pub const OUR_FAILURE: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 

@@ -67,13 +67,7 @@ pub enum From {
 ///
 /// With several reasons the one that ends last is named. Moments are absolute, so a clock that
 /// jumps back holds longer and never lets anybody go earlier.
-pub fn decide(
-    slot: &Slot,
-    memory: &Memory,
-    rules: &PaceRules,
-    from: From,
-    now: Tick,
-) -> Decision {
+pub fn decide(slot: &Slot, memory: &Memory, rules: &PaceRules, from: From, now: Tick) -> Decision {
     let (until, why) = earliest(slot, memory, rules, from);
     if until > now {
         return Decision::Hold { until, why };
@@ -89,12 +83,7 @@ pub fn decide(
 }
 
 /// The earliest moment the clock allows, and what sets it (attempts in flight apart).
-pub fn earliest(
-    slot: &Slot,
-    memory: &Memory,
-    rules: &PaceRules,
-    from: From,
-) -> (Tick, Reason) {
+pub fn earliest(slot: &Slot, memory: &Memory, rules: &PaceRules, from: From) -> (Tick, Reason) {
     let pace = match from {
         From::Street | From::Line => next_by_pace(slot, memory, rules),
         From::Closing(last) => last.map_or(Tick::ZERO, |last| last + CLOSING_SPACING),
@@ -115,13 +104,7 @@ pub fn earliest(
 
 /// The best case: when a request with `ahead` others before it could start at the earliest, if
 /// every page before it is served at once and the rung steps down each time.
-pub fn best_case(
-    slot: &Slot,
-    memory: &Memory,
-    rules: &PaceRules,
-    ahead: usize,
-    now: Tick,
-) -> Tick {
+pub fn best_case(slot: &Slot, memory: &Memory, rules: &PaceRules, ahead: usize, now: Tick) -> Tick {
     let first = earliest(slot, memory, rules, From::Line).0.max(now);
     let mut start = first;
     let stepping = ahead.min(usize::from(slot.rung));

@@ -1,0 +1,361 @@
+//! Wires the rooms together, serves, and drains.
+//!
+//! This room must not decide anything about a request.
+
+use crate::admin::pages::{self, Door, Readiness, Views};
+use crate::admin::serve as admin;
+use crate::admin::settings::Public;
+use crate::ca::files::{self, Kept, RootError};
+use crate::ca::keyring::Keyring;
+use crate::ca::root::day;
+use crate::clock::Clock;
+use crate::config::settings::{self, Config, PublicPart};
+use crate::flow::journal::Journal;
+use crate::flow::serve;
+use crate::flow::works::{Flow, Local};
+use crate::metrics::meter::Meter;
+use crate::metrics::text::{Evictions, Gauges};
+use crate::net::body::Budget;
+use crate::net::headers::request::HeadLimits;
+use crate::net::listen::{accept, listen};
+use crate::net::pool::Pool;
+use crate::net::settings::Reach;
+use crate::policy::access::{Admission, Destinations};
+use crate::state::gate::{Gate, GateRules};
+use crate::state::sweep::Timekeeper;
+use bytes::Bytes;
+use http::Response;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+/// A running proxy.
+pub struct App {
+    pub flow: Arc<Flow>,
+    pub ca: CaFacts,
+    proxy: Vec<SocketAddr>,
+    admin: Option<SocketAddr>,
+    readiness: watch::Sender<Readiness>,
+    draining: watch::Sender<bool>,
+    alive: mpsc::Receiver<()>,
+    tasks: JoinSet<()>,
+    timekeeper: Timekeeper,
+    grace: Duration,
+}
+
+/// What people are told of the CA.
+#[derive(Clone, Debug)]
+pub struct CaFacts {
+    pub file: PathBuf,
+    pub made_now: bool,
+    pub fingerprint: String,
+    pub valid_until: String,
+}
+
+/// Why it does not start.
+#[derive(Debug)]
+pub enum StartError {
+    Listen { address: SocketAddr, why: io::Error },
+    NoFolder,
+    Ca(RootError),
+    Other(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Listen { address, why } if why.kind() == io::ErrorKind::AddrInUse => {
+                write!(
+                    f,
+                    "{address} is in use: another pacegate, or another program? \
+                     `--listen 127.0.0.1:0 --admin 127.0.0.1:0` takes free ports"
+                )
+            }
+            StartError::Listen { address, why } => write!(f, "can't listen on {address}: {why}"),
+            StartError::NoFolder => write!(
+                f,
+                "there is no folder to keep the CA in: set `certs` (or PACEGATE_CERTS, or HOME)"
+            ),
+            StartError::Ca(why) => write!(f, "{why}"),
+            StartError::Other(why) => f.write_str(why),
+        }
+    }
+}
+
+/// The folder of the CA, as the settings and the environment have it.
+pub fn ca_folder(config: &Config) -> Result<PathBuf, StartError> {
+    if let Some(folder) = &config.certs {
+        return Ok(folder.clone());
+    }
+    let working = std::env::current_dir().unwrap_or_default();
+    let data_home = std::env::var_os("XDG_DATA_HOME");
+    let home = std::env::var_os("HOME");
+    files::default_folder(&working, data_home.as_deref(), home.as_deref())
+        .ok_or(StartError::NoFolder)
+}
+
+/// Starts a proxy: its sockets listen when this returns.
+pub async fn start(config: Config) -> Result<App, StartError> {
+    start_with(config, Clock::runtime(), None).await
+}
+
+/// The same with somebody else's clock, and a journal of what happens.
+pub async fn start_with(
+    config: Config,
+    clock: Clock,
+    journal: Option<Arc<Journal>>,
+) -> Result<App, StartError> {
+    let kept = files::open_or_create(&ca_folder(&config)?, &clock).map_err(StartError::Ca)?;
+    let listeners = open(&config.listen)?;
+    let admin_listener = open(config.admin.listen.as_slice())?.pop();
+    let proxy = addresses(&listeners)?;
+    let admin = addresses(admin_listener.as_slice())?.pop();
+    let ca = CaFacts::of(&kept);
+    let (draining, drain_watch) = watch::channel(false);
+    let (readiness, ready_watch) = watch::channel(Readiness::Starting);
+    let (alive_mark, alive) = mpsc::channel(1);
+    let own = proxy.iter().copied().chain(admin).collect();
+    let signs = Signs { draining: drain_watch, alive: alive_mark, ready: ready_watch };
+    let (flow, views) = assemble(&config, clock, kept, own, signs, journal)?;
+    let timekeeper = Timekeeper::start(&flow.gate)
+        .map_err(|why| StartError::Other(format!("can't start the timer's thread: {why}")))?;
+    let mut tasks = JoinSet::new();
+    tasks.spawn(flow.gate.clone().keep_time());
+    let admission = Arc::new(Admission::new(config.clients.unwrap_or_default()));
+    for listener in listeners {
+        tasks.spawn(accept_all(flow.clone(), listener, admission.clone(), draining.subscribe()));
+    }
+    if let Some(listener) = admin_listener {
+        tasks.spawn(admin::serve(listener, views, std::future::pending()));
+    }
+    readiness.send_replace(Readiness::Ready);
+    let grace = config.shutdown_grace;
+    Ok(App { flow, ca, proxy, admin, readiness, draining, alive, tasks, timekeeper, grace })
+}
+
+fn open(wanted: &[SocketAddr]) -> Result<Vec<TcpListener>, StartError> {
+    let one = |address: &SocketAddr| {
+        listen(*address).map_err(|why| StartError::Listen { address: *address, why })
+    };
+    wanted.iter().map(one).collect()
+}
+
+fn addresses(listeners: &[TcpListener]) -> Result<Vec<SocketAddr>, StartError> {
+    let one = |listener: &TcpListener| {
+        listener.local_addr().map_err(|why| StartError::Other(why.to_string()))
+    };
+    listeners.iter().map(one).collect()
+}
+
+/// How the app tells its rooms what it is up to.
+struct Signs {
+    draining: watch::Receiver<bool>,
+    alive: mpsc::Sender<()>,
+    ready: watch::Receiver<Readiness>,
+}
+
+fn assemble(
+    config: &Config,
+    clock: Clock,
+    kept: Kept,
+    own: Vec<SocketAddr>,
+    signs: Signs,
+    journal: Option<Arc<Journal>>,
+) -> Result<(Arc<Flow>, Views), StartError> {
+    let other = |why: &dyn fmt::Display| StartError::Other(why.to_string());
+    let destinations = Destinations { own, ..config.reach.destinations.clone() };
+    let reach = Reach { destinations: destinations.clone(), ..config.reach.clone() };
+    let pem = Bytes::from(kept.root.pem());
+    let ca_file = kept.certificate_file.clone();
+    let never = [kept.root.der().clone()];
+    let pool = Pool::new(&reach, &never, clock.clone()).map_err(|why| other(&why))?;
+    let keyring = Keyring::new(kept.root, clock.clone()).map_err(|why| other(&why))?;
+    let keyring = Arc::new(keyring);
+    let rules = GateRules {
+        default: config.pace.clone(),
+        hosts: config.scopes.clone(),
+        limits: config.limits,
+    };
+    let gate = Gate::new(rules, clock.clone());
+    let meter = Meter::new(clock.clone(), config.metrics_host_limit, &config.pace.ladder);
+    let views = Views {
+        metrics_text: metrics_text(&gate, &pool, &meter, &keyring, &clock),
+        ready: signs.ready,
+        ca_pem: Some(pem),
+        public: shown(&config.admin.public),
+    };
+    let flow = Flow {
+        gate,
+        pool,
+        keyring,
+        meter,
+        clock,
+        retry: config.retry,
+        buffers: config.buffers,
+        heads: measured(config.heads),
+        tunnel: config.tunnel.clone(),
+        intercept: config.intercept.clone(),
+        preset: config.preset,
+        control_headers: config.control_headers,
+        response_headers: config.response_headers,
+        destinations: Arc::new(destinations),
+        replays: Budget::new(config.buffers.replay_total),
+        kept: Budget::new(config.buffers.kept_total),
+        draining: signs.draining,
+        alive: signs.alive,
+        local: local(views.clone()),
+        name: NAME,
+        line: Mutex::default(),
+        named: Mutex::default(),
+        ca_file,
+        no_wishes: Arc::default(),
+        journal,
+    };
+    Ok((Arc::new(flow), views))
+}
+
+fn shown(parts: &[PublicPart]) -> Public {
+    let has = |part| parts.contains(&part);
+    Public { metrics: has(PublicPart::Metrics), health: has(PublicPart::Health) }
+}
+
+fn measured(heads: settings::HeadLimits) -> HeadLimits {
+    HeadLimits { bytes: heads.bytes, fields: heads.fields, target_bytes: TARGET_BYTES }
+}
+
+/// What a scrape shows, brought together from the rooms that have it.
+fn metrics_text(
+    gate: &Arc<Gate>,
+    pool: &Pool,
+    meter: &Meter,
+    keyring: &Arc<Keyring>,
+    clock: &Clock,
+) -> Arc<dyn Fn() -> String + Send + Sync> {
+    let (gate, pool, meter) = (gate.clone(), pool.clone(), meter.clone());
+    let (keyring, clock) = (keyring.clone(), clock.clone());
+    Arc::new(move || {
+        let now = clock.now();
+        let (counters, picture, connections) = (gate.counters(), gate.picture(), pool.counts());
+        let mut rows_by_rung = Vec::new();
+        for row in &picture.rows {
+            let rung = usize::from(row.rung);
+            rows_by_rung.resize(rows_by_rung.len().max(rung + 1), 0);
+            rows_by_rung[rung] += 1;
+        }
+        let oldest = picture.rows.iter().filter_map(|row| row.oldest).min();
+        let gauges = Gauges {
+            grants: counters.grants,
+            wakeups: counters.wakeups,
+            rows: counters.rows as u64,
+            rows_by_rung,
+            held: counters.held as u64,
+            oldest_held: oldest.map(|since| now.since(since)),
+            evictions: Evictions { idle: counters.evicted_idle, room: 0 },
+            idle_connections: connections.idle as u64,
+            busy_connections: connections.busy as u64,
+            leaves: keyring.issued(),
+            ca_expiry: Some(keyring.root().not_after()),
+        };
+        meter.text(now, &gauges)
+    })
+}
+
+/// The pages under `http://pacegate.internal/`, as flow wants them.
+fn local(views: Views) -> Local {
+    Box::new(move |parts, peer| {
+        let (head, body) = pages::answer(&views, parts, peer.ip(), Door::Proxy).into_parts();
+        let bytes = body.into_inner().unwrap_or_default();
+        Response::from_parts(head, bytes)
+    })
+}
+
+async fn accept_all(
+    flow: Arc<Flow>,
+    listener: TcpListener,
+    admission: Arc<Admission>,
+    mut draining: watch::Receiver<bool>,
+) {
+    loop {
+        let (socket, peer) = tokio::select! {
+            accepted = accept(&listener) => accepted,
+            _ = draining.changed() => return,
+        };
+        if !admission.admits(peer.ip()) {
+            turn_away(&flow, socket, peer);
+            continue;
+        }
+        let flow = flow.clone();
+        let alive = flow.alive.clone();
+        tokio::spawn(async move {
+            serve::connection(flow, socket, peer).await;
+            drop(alive);
+        });
+    }
+}
+
+/// Says why, for the socket's buffer has room for a sentence, and hangs up.
+fn turn_away(flow: &Flow, socket: TcpStream, peer: SocketAddr) {
+    let _ = socket.try_write(NOT_ADMITTED);
+    if flow.first_time(format!("admit {}", peer.ip())) {
+        tracing::warn!(peer = %peer.ip(), "turned away: not in `clients.allow`; said once");
+    }
+}
+
+impl CaFacts {
+    fn of(kept: &Kept) -> CaFacts {
+        CaFacts {
+            file: kept.certificate_file.clone(),
+            made_now: kept.made_now,
+            fingerprint: kept.root.fingerprint(),
+            valid_until: day(kept.root.not_after()),
+        }
+    }
+}
+
+impl App {
+    /// Where clients connect.
+    pub fn proxy(&self) -> &[SocketAddr] {
+        &self.proxy
+    }
+
+    /// Where metrics and health are.
+    pub fn admin(&self) -> Option<SocketAddr> {
+        self.admin
+    }
+
+    /// The last words of a run.
+    pub fn summary(&self) -> String {
+        String::new()
+    }
+
+    /// Takes no more requests, answers held ones, lets attempts under way finish; at the latest
+    /// when the grace is over it is all ended. Whether everything had finished by then.
+    pub async fn stop(self) -> bool {
+        let App { flow, readiness, draining, mut alive, mut tasks, timekeeper, grace, .. } = self;
+        readiness.send_replace(Readiness::Draining);
+        draining.send_replace(true);
+        flow.gate.drain();
+        drop(flow);
+        let finished = tokio::time::timeout(grace, async {
+            // The accept loops end by themselves; the rest of the tasks serve until the end.
+            while alive.recv().await.is_some() {}
+        });
+        let finished = finished.await.is_ok();
+        tasks.shutdown().await;
+        drop(timekeeper);
+        finished
+    }
+}
+
+/// The most the HTTP library reads.
+const TARGET_BYTES: usize = 65_534;
+const NAME: &str = "pacegate";
+const NOT_ADMITTED: &[u8] = b"HTTP/1.1 403 Forbidden\r\ncontent-type: text/plain\r\n\
+    proxy-status: pacegate; error=http_request_denied\r\nconnection: close\r\n\r\n\
+    pacegate: this address may not use the proxy; `clients.allow` lists those that may\n";
