@@ -232,3 +232,87 @@ fn unlink<T: Linked>(ends: &mut Ends, all: &mut Slab<T>, key: usize) {
         None => ends.tail = before,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::time::Duration;
+
+    fn client(origin: u64) -> Client {
+        Client { origin, lane: 0 }
+    }
+
+    fn at(seconds: u64) -> Tick {
+        Tick::ZERO + Duration::from_secs(seconds)
+    }
+
+    proptest! {
+        /// Joins, departures and turns in any order: nobody is lost or served twice, and within a
+        /// client and kind the first accepted is first.
+        #[test]
+        fn everybody_is_served_once_in_order(
+            steps in proptest::collection::vec((0u8..4, 0u64..4, 0u64..50, any::<bool>()), 0..300),
+        ) {
+            let mut line = Line::default();
+            let mut inside: Vec<(usize, Place, u64, u64, bool)> = Vec::new();
+            for (who, (step, origin, accepted, repeat)) in steps.into_iter().enumerate() {
+                if step >= 2 {
+                    let place = line.join(client(origin), at(accepted), repeat, who);
+                    inside.push((who, place, origin, accepted, repeat));
+                } else if step == 1 && !inside.is_empty() {
+                    let (who, place, ..) = inside.swap_remove(accepted as usize % inside.len());
+                    prop_assert_eq!(line.leave(place), who);
+                } else {
+                    let next = line.head().map(|(_, who)| who);
+                    prop_assert_eq!(line.take(), next);
+                    let Some(next) = next else { continue };
+                    let index = inside.iter().position(|(who, ..)| *who == next).unwrap();
+                    let (_, _, origin, accepted, repeat) = inside.swap_remove(index);
+                    let own = inside.iter().filter(|own| own.2 == origin && own.4 == repeat);
+                    prop_assert!(own.clone().all(|own| own.3 >= accepted));
+                }
+                prop_assert_eq!(line.len(), inside.len());
+            }
+            while line.take().is_some() {
+                inside.pop();
+            }
+            prop_assert!(inside.is_empty() && line.queues.is_empty() && line.by_client.is_empty());
+        }
+    }
+
+    #[test]
+    fn turns_go_round_whatever_the_lengths() {
+        let mut line = Line::default();
+        for who in 0..6 {
+            line.join(client(u64::from(who >= 4)), at(0), false, who);
+        }
+        let served: Vec<_> = std::iter::from_fn(|| line.take()).collect();
+        assert_eq!(served, [0, 4, 1, 5, 2, 3]);
+    }
+
+    #[test]
+    fn a_client_with_only_repeats_is_passed_over_once_and_keeps_its_turn() {
+        let mut line = Line::default();
+        let repeats = [line.join(client(1), at(0), true, 0), line.join(client(1), at(0), true, 1)];
+        assert_ne!(repeats[0], repeats[1]);
+        line.join(client(2), at(9), true, 2);
+        line.join(client(3), at(9), false, 3);
+        line.join(client(3), at(9), false, 4);
+        let served: Vec<_> = std::iter::from_fn(|| line.take()).collect();
+        assert_eq!(served, [0, 3, 2, 4, 1]);
+    }
+
+    #[test]
+    fn only_what_is_certain_counts_as_ahead() {
+        let mut line = Line::default();
+        line.join(client(1), at(1), false, 0);
+        line.join(client(1), at(2), false, 1);
+        for who in 2..9 {
+            line.join(client(2), at(1), false, who);
+        }
+        assert_eq!(line.ahead_of(client(1), at(3)), 4);
+        assert_eq!(line.ahead_of(client(1), at(0)), 0);
+        assert_eq!(line.ahead_of(client(3), at(3)), 0);
+    }
+}

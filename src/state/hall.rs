@@ -13,7 +13,7 @@ use crate::pace::line::{Line, Place};
 use crate::pace::scope::Client;
 use crate::pace::slot::Slot;
 use crate::state::agenda::Agenda;
-use crate::state::cell::{Cell, Effects, Eviction, Start, freed};
+use crate::state::cell::{Cell, Effects, Start, freed};
 use crate::state::ticket::Refusal;
 use slab::Slab;
 use std::collections::BTreeSet;
@@ -252,9 +252,9 @@ impl House<'_> {
         self.hall.handed_at = self.now;
     }
 
-    /// Starts an attempt now. What comes from the closing line may share its instant with another
+    /// Starts an attempt of the line now; the guard is up. What comes from the closing line may share its instant with another
     /// start: it takes the next stamp, so that a start given back can tell whether it was the last.
-    pub fn start(&mut self, repeat: bool, from: From) -> Start {
+    fn start(&mut self, repeat: bool, from: From) -> Start {
         let closing = matches!(from, From::Closing(_));
         let changed = self.cell.change(|slot| {
             let mut next = slot.started(self.now);
@@ -288,55 +288,7 @@ impl House<'_> {
             (slot.guarded != guarded && !slot.dead).then_some(Slot { guarded, ..slot })
         });
     }
-
-    /// The row goes when the rung is 0, no pause runs and nobody waits. A configured throttle keeps
-    /// it while it has something to count; so do repeats in flight, for the evidence.
-    fn retire(&mut self) -> bool {
-        let hall = &*self.hall;
-        let quiet = hall.nobody_waits()
-            && hall.handed == 0
-            && hall.repeats == 0
-            && hall.memory.paused_until <= self.now;
-        if !quiet {
-            return false;
-        }
-        let (rules, now) = (self.cell.rules(), self.now);
-        let gone = self.cell.change(|slot| {
-            let throttle = (rules.concurrency.is_some() || !rules.delay.is_zero())
-                && (slot.in_flight > 0 || slot.last_start + rules.delay + THROTTLE_REST > now);
-            (slot.rung == 0 && !throttle && !slot.dead).then_some(Slot { dead: true, ..slot })
-        });
-        if gone.is_ok() {
-            self.effects.retired = Some(Eviction::Quiet);
-        }
-        gone.is_ok()
-    }
-
-    /// Removes a row nobody asked for so long.
-    pub fn expire(&mut self) {
-        let idle = self.cell.rules().idle;
-        let quiet = self.hall.nobody_waits()
-            && self.hall.handed == 0
-            && self.hall.repeats == 0
-            && self.hall.memory.paused_until <= self.now
-            && self.hall.touched + idle <= self.now;
-        let now = self.now;
-        let gone = quiet
-            && self
-                .cell
-                .change(|slot| {
-                    let rests = slot.in_flight == 0 && slot.last_start + idle <= now;
-                    (rests && !slot.dead).then_some(Slot { dead: true, ..slot })
-                })
-                .is_ok();
-        if gone {
-            self.effects.retired = Some(Eviction::Idle);
-        }
-    }
 }
 
 /// A start handed over counts from its pick-up; after so long without one the line goes on.
 const HANDED_PATIENCE: Duration = Duration::from_secs(1);
-/// A row that is there for a configured throttle rests so long before it goes: making one a request
-/// would cost more than keeping it.
-const THROTTLE_REST: Duration = Duration::from_secs(10);

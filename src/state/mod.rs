@@ -14,6 +14,7 @@ pub mod picture;
 pub mod scopes;
 pub mod sweep;
 pub mod ticket;
+pub mod timekeeper;
 pub mod visit;
 
 #[cfg(test)]

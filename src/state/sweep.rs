@@ -1,51 +1,12 @@
-//! The one timer of the process, and forgetting idle rows.
-//!
-//! tokio's timer has a resolution of a millisecond and wakes 1.1 ms late at the median (measured),
-//! and as the pace counts from actual starts, every late one slows the whole line: at 250 ms that
-//! is 0.4 % of the rate. So a real process keeps time with a thread of its own, which parks until
-//! the next entry of the agenda (some 60 µs late, no CPU in between), while tests with virtual time
-//! and runtimes without threads keep it with a task. Both do the same thing.
+//! Forgets: rows that have nothing more to say, and those nobody asks for any longer.
 
-use crate::clock::Tick;
-use crate::state::agenda::Agenda;
-use crate::state::cell::Cell;
+use crate::pace::slot::Slot;
+use crate::state::cell::Eviction;
 use crate::state::gate::Gate;
-use crate::sync::{AtomicBool, Ordering};
-use std::future::poll_fn;
-use std::io;
-use std::sync::{Arc, Weak};
-use std::task::{Poll, Wake, Waker};
-use std::thread::{self, JoinHandle, Thread};
+use crate::state::hall::House;
 use std::time::Duration;
 
 impl Gate {
-    /// Keeps time as a task: serves what is due, and sweeps. Beside a [`Timekeeper`] it only sweeps.
-    /// Never ends; run it once.
-    pub async fn keep_time(self: Arc<Self>) {
-        let mut next_sweep = self.clock().now() + SWEEP;
-        loop {
-            let kept = self.agenda.is_kept();
-            let next = if kept { Tick::NEVER } else { self.serve_due() };
-            if self.clock().now() >= next_sweep {
-                self.sweep().await;
-                next_sweep = self.clock().now() + SWEEP;
-            }
-            let until = next.min(next_sweep);
-            tokio::select! {
-                () = self.clock().sleep_until(until) => {}
-                () = rung(&self.agenda, until), if !kept => {}
-            }
-        }
-    }
-
-    /// Serves every row whose moment has come. When the next one's comes.
-    pub fn serve_due(&self) -> Tick {
-        while let Some((due, cell)) = self.agenda.take_due(self.clock().now()) {
-            self.fire(due, &cell);
-        }
-        self.agenda.next()
-    }
-
     /// Forgets rows nobody asked for in their `idle` time, and those that have nothing more to say.
     pub async fn sweep(&self) {
         for rows in self.scopes.all().chunks(SWEEP_AT_ONCE) {
@@ -55,92 +16,57 @@ impl Gate {
             tokio::task::yield_now().await;
         }
     }
+}
 
-    fn fire(&self, due: Tick, cell: &Arc<Cell>) {
-        self.visit(cell, |house| {
-            if house.hall.armed == Some(due) {
-                house.hall.armed = None;
-            }
+impl House<'_> {
+    /// The row goes when the rung is 0, no pause runs and nobody waits. A configured throttle keeps
+    /// it while it has something to count; so do repeats in flight, for the evidence.
+    pub fn retire(&mut self) -> bool {
+        let hall = &*self.hall;
+        let quiet = hall.nobody_waits()
+            && hall.handed == 0
+            && hall.repeats == 0
+            && hall.memory.paused_until <= self.now;
+        if !quiet {
+            return false;
+        }
+        let (rules, now) = (self.cell.rules(), self.now);
+        let gone = self.cell.change(|slot| {
+            let throttle = (rules.concurrency.is_some() || !rules.delay.is_zero())
+                && (slot.in_flight > 0 || slot.last_start + rules.delay + THROTTLE_REST > now);
+            (slot.rung == 0 && !throttle && !slot.dead).then_some(Slot { dead: true, ..slot })
         });
-    }
-}
-
-/// Ends when something comes that is earlier than `until`.
-async fn rung(agenda: &Agenda, until: Tick) {
-    let mut asleep = false;
-    poll_fn(|context| {
-        if asleep || agenda.sleep(context.waker()) < until {
-            return Poll::Ready(());
+        if gone.is_ok() {
+            self.effects.retired = Some(Eviction::Quiet);
         }
-        asleep = true;
-        Poll::Pending
-    })
-    .await;
-}
-
-/// Keeps a gate's time with a thread of its own. Dropped, the thread ends.
-#[derive(Debug)]
-#[must_use = "dropped, it stops keeping time"]
-pub struct Timekeeper {
-    gate: Weak<Gate>,
-    over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Timekeeper {
-    /// Starts to keep time.
-    pub fn start(gate: &Arc<Gate>) -> io::Result<Timekeeper> {
-        let over = Arc::new(AtomicBool::new(false));
-        let (weak, ends) = (Arc::downgrade(gate), over.clone());
-        let keep = move || keep(&weak, &ends);
-        let thread = thread::Builder::new().name("timekeeper".to_owned()).spawn(keep)?;
-        gate.agenda.set_kept(true);
-        Ok(Timekeeper { gate: Arc::downgrade(gate), over, thread: Some(thread) })
+        gone.is_ok()
     }
-}
 
-impl Drop for Timekeeper {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Release);
-        if let Some(gate) = self.gate.upgrade() {
-            gate.agenda.set_kept(false);
-        }
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // A panic in there was reported when it happened; there is nobody to tell again.
-            let _ = thread.join();
+    /// Removes a row nobody asked for so long.
+    pub fn expire(&mut self) {
+        let idle = self.cell.rules().idle;
+        let quiet = self.hall.nobody_waits()
+            && self.hall.handed == 0
+            && self.hall.repeats == 0
+            && self.hall.memory.paused_until <= self.now
+            && self.hall.touched + idle <= self.now;
+        let now = self.now;
+        let gone = quiet
+            && self
+                .cell
+                .change(|slot| {
+                    let rests = slot.in_flight == 0 && slot.last_start + idle <= now;
+                    (rests && !slot.dead).then_some(Slot { dead: true, ..slot })
+                })
+                .is_ok();
+        if gone {
+            self.effects.retired = Some(Eviction::Idle);
         }
     }
 }
 
-fn keep(gate: &Weak<Gate>, over: &AtomicBool) {
-    let bell = Waker::from(Arc::new(Bell { thread: thread::current() }));
-    while !over.load(Ordering::Acquire) {
-        let Some(gate) = gate.upgrade() else { return };
-        gate.serve_due();
-        let until = gate.agenda.sleep(&bell);
-        let span = until.since(gate.clock().now()).min(LONGEST_PARK);
-        drop(gate);
-        if !span.is_zero() {
-            thread::park_timeout(span);
-        }
-    }
-}
-
-/// Wakes the timekeeper's thread.
-struct Bell {
-    thread: Thread,
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.thread.unpark();
-    }
-}
-
-/// How often idle rows are looked for; a row's `idle` is an hour.
-const SWEEP: Duration = Duration::from_secs(30);
 /// So many rows between two breaths for the runtime: some 50 µs.
 const SWEEP_AT_ONCE: usize = 256;
-/// How long a thread whose gate has gone may stay.
-const LONGEST_PARK: Duration = Duration::from_secs(1);
+/// A row that is there for a configured throttle rests so long before it goes: making one a request
+/// would cost more than keeping it.
+const THROTTLE_REST: Duration = Duration::from_secs(10);

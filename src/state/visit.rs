@@ -76,8 +76,11 @@ impl House<'_> {
         }
         self.hall.touched = self.now;
         let apart = ticket.not_before.filter(|until| *until > self.now);
-        if apart.is_none() && self.hall.line.is_empty() && self.walks_in(ticket) {
-            return Joined::Started(self.start(ticket.repeat, From::Street));
+        if apart.is_none()
+            && self.hall.line.is_empty()
+            && let Some(start) = self.walk_in(ticket.repeat)
+        {
+            return Joined::Started(start);
         }
         if let Some(refusal) = self.refusal(ticket, bounds, slot) {
             return Joined::Refused(refusal);
@@ -168,11 +171,17 @@ impl House<'_> {
         }
     }
 
-    /// Nobody waits: may this one start right away?
-    fn walks_in(&self, ticket: &Ticket) -> bool {
-        let slot = self.cell.slot();
-        let decision = self.hall.may_go(self.cell, slot, From::Street, self.now);
-        decision == Decision::Go && ticket.not_before.is_none_or(|until| until <= self.now)
+    /// Nobody waits: this one starts right away, if the scope allows it. Claims that need no lock
+    /// may come between, so deciding and starting are one step.
+    fn walk_in(&mut self, repeat: bool) -> Option<Start> {
+        let (hall, cell, now) = (&*self.hall, self.cell, self.now);
+        let changed = cell.change(|slot| {
+            let goes = hall.may_go(cell, slot, From::Street, now) == Decision::Go;
+            goes.then(|| slot.started(now))
+        });
+        let before = changed.ok()?;
+        self.hall.repeats += usize::from(repeat);
+        Some(cell.won(before, now, repeat, From::Street))
     }
 
     fn refusal(&self, ticket: &Ticket, bounds: Bounds, slot: Slot) -> Option<Refusal> {

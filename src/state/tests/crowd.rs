@@ -118,10 +118,10 @@ impl Simulation {
         let now = self.world.now();
         while let Some(at) = self.flying.iter().position(|(_, ends)| *ends <= now) {
             let (mut permit, _) = self.flying.swap_remove(at);
-            let climbs = self.dice.roll(20) == 0;
+            let climbs = self.dice.roll(3) == 0;
             let lesson = if climbs { stalled() } else { served() };
             let started = permit.started();
-            if self.world.rung().is_none() {
+            if self.world.gate.scopes.find(&shop()).is_none() {
                 // The row went, and with it what it remembered of climbs.
                 self.model.last_climb = None;
             }

@@ -1,0 +1,262 @@
+//! Every interleaving (three preemptions at most) of claims, departures, a pace change and the
+//! timer over one cell: no lost wake-up, starts a pace apart, what is given back is granted again.
+//!
+//! Run with `RUSTFLAGS="--cfg loom" cargo test --release --test model`; otherwise this is empty.
+#![cfg(loom)]
+
+use loom::thread;
+use pacegate::clock::Tick;
+use pacegate::judge::verdict::{Class, PaceMove};
+use pacegate::pace::rules::{Ladder, PaceRules};
+use pacegate::pace::scope::{Client, Host};
+use pacegate::state::agenda::Agenda;
+use pacegate::state::cell::{Cell, Claim, Effects, Start};
+use pacegate::state::ticket::Ticket;
+use pacegate::state::visit::{Bounds, Joined, Lesson, Look};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+/// One cell, its agenda, and what has started so far.
+struct Scene {
+    cell: Arc<Cell>,
+    agenda: Agenda,
+    started: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Calls(AtomicUsize);
+
+impl Wake for Calls {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// A waiter and how often it was woken.
+struct Waiting {
+    who: usize,
+    calls: Arc<Calls>,
+}
+
+impl Scene {
+    fn new(rules: PaceRules) -> Arc<Scene> {
+        let scope = Host::parse("shop.example").expect("a name");
+        let cell = Cell::new(0, scope, Arc::new(rules), Tick::ZERO);
+        Arc::new(Scene { cell, agenda: Agenda::new(), started: AtomicUsize::new(0) })
+    }
+
+    /// Lines up; `None` if it started at once.
+    fn join(&self, client: u64, now: Tick) -> Option<Waiting> {
+        let ticket = Ticket {
+            scope: self.cell.scope().clone(),
+            client: Client { origin: client, lane: 0 },
+            accepted: now,
+            repeat: false,
+            not_before: None,
+            window_end: Tick::NEVER,
+            deadline: None,
+        };
+        let bounds = Bounds { per_scope: 10, full: None, shutting_down: false };
+        let (joined, effects) =
+            self.cell.enter_with(&self.agenda, now, |house| house.join(&ticket, bounds));
+        finish(effects);
+        match joined {
+            Joined::Held(who) => {
+                let waiting = Waiting { who, calls: Arc::default() };
+                match self.look(&waiting, now) {
+                    None => Some(waiting),
+                    Some(_) => None,
+                }
+            }
+            Joined::Started(_) | Joined::Gone => {
+                self.started.fetch_add(1, Ordering::SeqCst);
+                None
+            }
+            Joined::Refused(refusal) => panic!("{refusal:?}"),
+        }
+    }
+
+    fn look(&self, waiting: &Waiting, now: Tick) -> Option<Start> {
+        let waker = Waker::from(waiting.calls.clone());
+        let (look, effects) =
+            self.cell.enter_with(&self.agenda, now, |house| house.look(waiting.who, &waker));
+        finish(effects);
+        match look {
+            Look::Wait => None,
+            Look::Go { start, .. } => {
+                self.started.fetch_add(1, Ordering::SeqCst);
+                Some(start)
+            }
+            Look::Refused(refusal) => panic!("{refusal:?}"),
+        }
+    }
+
+    fn leave(&self, waiting: &Waiting, now: Tick) {
+        finish(self.cell.enter(&self.agenda, now, |house| house.leave(waiting.who)));
+    }
+
+    fn claim(&self, now: Tick) -> Option<Start> {
+        match self.cell.try_claim(now) {
+            Claim::Won(start) => {
+                self.started.fetch_add(1, Ordering::SeqCst);
+                Some(start)
+            }
+            Claim::Wait | Claim::Gone => None,
+        }
+    }
+
+    fn release(&self, start: Start, used: bool, now: Tick) {
+        finish(self.cell.release(&self.agenda, start, used, || now));
+    }
+
+    fn learn(&self, pace: PaceMove, now: Tick) {
+        let lesson = Lesson { pace, pause: None, class: Class::Overloaded };
+        let (_, effects) =
+            self.cell.enter_with(&self.agenda, now, |house| house.learn(lesson, now));
+        finish(effects);
+    }
+
+    /// The timer, at `now`.
+    fn fire(&self, now: Tick) {
+        while let Some((due, cell)) = self.agenda.take_due(now) {
+            finish(cell.enter(&self.agenda, now, |house| {
+                if house.hall.armed == Some(due) {
+                    house.hall.armed = None;
+                }
+            }));
+        }
+    }
+
+    /// Whoever waits is woken in the end, by the timer alone if need be, exactly once.
+    fn must_be_served(&self, waiting: &Waiting) -> Tick {
+        let mut now = at(0);
+        while waiting.calls.0.load(Ordering::SeqCst) == 0 {
+            let next = self.agenda.next();
+            assert_ne!(next, Tick::NEVER, "somebody waits and nothing will wake them");
+            now = now.max(next);
+            self.fire(now);
+        }
+        assert!(self.look(waiting, now).is_some(), "woken, but not served");
+        assert_eq!(waiting.calls.0.load(Ordering::SeqCst), 1, "woken once");
+        now
+    }
+}
+
+fn finish(effects: Effects) {
+    effects.wakes.into_iter().chain(effects.bell).for_each(Waker::wake);
+}
+
+fn at(millis: u64) -> Tick {
+    Tick::ZERO + Duration::from_secs(1000) + Duration::from_millis(millis)
+}
+
+fn check(model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
+fn two_rungs() -> PaceRules {
+    let ladder = Ladder::new(vec![Duration::ZERO, Duration::from_secs(2)]).expect("rises");
+    PaceRules { ladder, ..PaceRules::default() }
+}
+
+#[test]
+fn of_two_claims_of_one_slot_and_a_climb_one_start_at_most_is_won() {
+    check(|| {
+        let scene = Scene::new(two_rungs());
+        scene.learn(PaceMove::Climb, at(0));
+        let claims: Vec<_> = (0..2)
+            .map(|_| {
+                let scene = scene.clone();
+                thread::spawn(move || drop(scene.claim(at(3000))))
+            })
+            .collect();
+        scene.join(1, at(3000));
+        claims.into_iter().for_each(|claim| claim.join().expect("no panic"));
+        assert_eq!(scene.started.load(Ordering::SeqCst), 1);
+    });
+}
+
+#[test]
+fn a_release_reaches_who_lines_up_meanwhile_though_another_leaves() {
+    check(|| {
+        let scene = Scene::new(PaceRules { concurrency: Some(1), ..PaceRules::default() });
+        let busy = scene.claim(at(0)).expect("free");
+        let leaver = {
+            let scene = scene.clone();
+            thread::spawn(move || {
+                if let Some(waiting) = scene.join(1, at(1)) {
+                    scene.leave(&waiting, at(1));
+                }
+            })
+        };
+        let releaser = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.release(busy, true, at(1)))
+        };
+        let before = scene.started.load(Ordering::SeqCst);
+        let waiting = scene.join(2, at(1));
+        leaver.join().expect("no panic");
+        releaser.join().expect("no panic");
+        match waiting {
+            Some(waiting) => {
+                if scene.started.load(Ordering::SeqCst) == before {
+                    scene.must_be_served(&waiting);
+                }
+            }
+            None => assert!(scene.started.load(Ordering::SeqCst) > 1),
+        }
+        assert!(scene.cell.slot().in_flight <= 1);
+    });
+}
+
+#[test]
+fn what_is_given_back_is_granted_again() {
+    check(|| {
+        let scene = Scene::new(two_rungs());
+        scene.learn(PaceMove::Climb, at(0));
+        let start = scene.claim(at(3000));
+        let start = start.or_else(|| {
+            scene.join(9, at(3000));
+            None
+        });
+        let Some(start) = start else { return };
+        let giver = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.release(start, false, at(3000)))
+        };
+        let waiting = scene.join(1, at(3000));
+        giver.join().expect("no panic");
+        if let Some(waiting) = waiting {
+            let served = scene.must_be_served(&waiting);
+            assert!(served <= at(3000), "at once, not a pace later");
+        }
+    });
+}
+
+#[test]
+fn a_pace_change_and_the_timer_lose_nobody_and_keep_the_distance() {
+    check(|| {
+        let scene = Scene::new(two_rungs());
+        scene.learn(PaceMove::Climb, at(0));
+        let stays = scene.join(1, at(500)).expect("waits");
+        let goes = scene.join(2, at(500)).expect("waits");
+        let leaver = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.leave(&goes, at(2000)))
+        };
+        let timer = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.fire(at(2001)))
+        };
+        scene.learn(PaceMove::Climb, at(1900));
+        leaver.join().expect("no panic");
+        timer.join().expect("no panic");
+        let served = scene.must_be_served(&stays);
+        assert!(served <= at(3901), "a pace after the stall at the latest");
+        assert_eq!(scene.cell.look(|hall, _| (hall.held(), hall.handed)), (0, 0));
+    });
+}
