@@ -6,7 +6,7 @@
 //! whoever frees something sees it and comes through the lock. Nothing is woken under the lock.
 
 use crate::clock::Tick;
-use crate::pace::decide::{Decision, From, decide};
+use crate::pace::decide::{Decision, From, decide, earliest};
 use crate::pace::learn::Memory;
 use crate::pace::rules::PaceRules;
 use crate::pace::scope::Host;
@@ -16,13 +16,13 @@ use crate::state::hall::{Hall, House};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Duration;
 
 /// A scope's row.
 #[derive(Debug)]
 pub struct Cell {
     id: u64,
     scope: Host,
+    /// What claims without the lock go by. Once others hold, the guard stays up: see [`Hall::rules`].
     rules: Arc<PaceRules>,
     word: AtomicU64,
     hall: Mutex<Hall>,
@@ -79,7 +79,7 @@ impl Cell {
     /// A new row. `last_served`: when a page must have been served, [`Tick::ZERO`] if none is known.
     pub fn new(id: u64, scope: Host, rules: Arc<PaceRules>, last_served: Tick) -> Arc<Cell> {
         let word = AtomicU64::new(Slot::default().encode());
-        let hall = Mutex::new(Hall { last_served, ..Hall::default() });
+        let hall = Mutex::new(Hall { last_served, ..Hall::new(rules.clone()) });
         Arc::new(Cell { id, scope, rules, word, hall })
     }
 
@@ -93,8 +93,8 @@ impl Cell {
         &self.scope
     }
 
-    /// How it is paced.
-    pub fn rules(&self) -> &PaceRules {
+    /// How it was paced when it was made.
+    pub fn first_rules(&self) -> &Arc<PaceRules> {
         &self.rules
     }
 
@@ -113,7 +113,15 @@ impl Cell {
             goes.then(|| slot.started(now))
         });
         match changed {
-            Ok(before) => Claim::Won(self.won(before, now, false, From::Street)),
+            Ok(before) => Claim::Won(Start {
+                at: now,
+                due: earliest(&before, &memory, &self.rules, From::Street).0.min(now),
+                rung: before.rung,
+                before: before.last_start,
+                spaced: spaced(&self.rules, before),
+                repeat: false,
+                from: From::Street,
+            }),
             Err(slot) if slot.dead => Claim::Gone,
             Err(_) => Claim::Wait,
         }
@@ -183,25 +191,11 @@ impl Cell {
         let hall = lock(&self.hall);
         see(&hall, self.slot())
     }
+}
 
-    /// A start out of the state before it.
-    pub fn won(&self, before: Slot, now: Tick, repeat: bool, from: From) -> Start {
-        let pace = match from {
-            From::Street | From::Line => self.rules.ladder.pace(before.rung),
-            From::Closing(_) => Duration::ZERO,
-        };
-        let due = match self.spaced(before) {
-            true => before.last_start + pace.max(self.rules.delay),
-            false => now,
-        };
-        let (before, spaced, rung) = (before.last_start, self.spaced(before), before.rung);
-        Start { at: now, due: due.min(now), rung, before, spaced, repeat, from }
-    }
-
-    /// Whether starts keep a distance.
-    pub fn spaced(&self, slot: Slot) -> bool {
-        !(self.rules.ladder.pace(slot.rung).is_zero() && self.rules.delay.is_zero())
-    }
+/// Whether starts keep a distance.
+pub fn spaced(rules: &PaceRules, slot: Slot) -> bool {
+    !(rules.ladder.pace(slot.rung).is_zero() && rules.delay.is_zero())
 }
 
 /// The state once a start has ended.

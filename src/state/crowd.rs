@@ -8,13 +8,13 @@ use std::collections::HashMap;
 /// The held requests of the process.
 #[derive(Debug)]
 pub struct Crowd {
-    held: usize,
-    held_per_client: usize,
     inner: Mutex<Counts>,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
+    most: usize,
+    most_per_client: usize,
     all: usize,
     by_origin: HashMap<u64, usize>,
 }
@@ -22,18 +22,25 @@ struct Counts {
 impl Crowd {
     /// Nobody is held yet.
     pub fn new(limits: &Limits) -> Crowd {
-        let (held, held_per_client) = (limits.held, limits.held_per_client);
-        Crowd { held, held_per_client, inner: Mutex::new(Counts::default()) }
+        let crowd = Crowd { inner: Mutex::new(Counts::default()) };
+        crowd.set_limits(limits);
+        crowd
+    }
+
+    /// New bounds; those that are in stay.
+    pub fn set_limits(&self, limits: &Limits) {
+        let mut counts = lock(&self.inner);
+        (counts.most, counts.most_per_client) = (limits.held, limits.held_per_client);
     }
 
     /// Counts one of a client address in, or names the bound that is reached.
     pub fn enter(&self, origin: u64) -> Result<(), Line> {
         let mut counts = lock(&self.inner);
-        if counts.all >= self.held {
+        if counts.all >= counts.most {
             return Err(Line::All);
         }
         let own = counts.by_origin.get(&origin).copied().unwrap_or(0);
-        if own >= self.held_per_client {
+        if own >= counts.most_per_client {
             return Err(Line::Client);
         }
         counts.by_origin.insert(origin, own + 1);

@@ -20,7 +20,7 @@ use crate::state::picture::{Counters, Picture, RowView, Tally};
 use crate::state::scopes::{Ready, Scopes};
 use crate::state::ticket::{Refusal, Ticket};
 use crate::state::visit::{Bounds, Joined, Learned, Lesson, Look};
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
@@ -35,14 +35,20 @@ pub struct GateRules {
     pub limits: Limits,
 }
 
-/// Every start of every attempt goes through here.
+/// The rules as they are looked up.
 #[derive(Debug)]
-pub struct Gate {
+struct Book {
     default: Arc<PaceRules>,
     hosts: HashMap<Host, Arc<PaceRules>, BuildHasherDefault<Ready>>,
     per_scope: usize,
+}
+
+/// Every start of every attempt goes through here.
+#[derive(Debug)]
+pub struct Gate {
+    book: Mutex<Arc<Book>>,
     /// The default rules have a throttle: every host has a row while it is active.
-    throttles_all: bool,
+    throttles_all: AtomicBool,
     clock: Clock,
     pub(crate) scopes: Scopes,
     pub(crate) agenda: Agenda,
@@ -56,19 +62,16 @@ impl Gate {
     /// A gate without rows.
     pub fn new(rules: GateRules, clock: Clock) -> Arc<Gate> {
         let scopes = Scopes::new(rules.limits.scopes);
-        for (host, _) in rules.hosts.iter().filter(|(_, rules)| is_throttled(rules)) {
-            scopes.mark(host);
-        }
-        let hosts = rules.hosts.into_iter().map(|(host, rules)| (host, Arc::new(rules)));
+        let crowd = Crowd::new(&rules.limits);
+        let book = Book::new(rules);
+        book.throttled().for_each(|host| scopes.mark(host));
         Arc::new(Gate {
-            throttles_all: is_throttled(&rules.default),
-            default: Arc::new(rules.default),
-            hosts: hosts.collect(),
-            per_scope: rules.limits.held_per_scope,
+            throttles_all: AtomicBool::new(is_throttled(&book.default)),
+            book: Mutex::new(Arc::new(book)),
             clock,
             scopes,
             agenda: Agenda::new(),
-            crowd: Crowd::new(&rules.limits),
+            crowd,
             tally: Tally::default(),
             cells: AtomicU64::new(0),
             shutting_down: AtomicBool::new(false),
@@ -83,7 +86,7 @@ impl Gate {
         if ticket.repeat || ticket.not_before.is_some() {
             return None;
         }
-        if !self.throttles_all && self.scopes.is_plain(&ticket.scope) {
+        if !self.throttles_all.load(Ordering::Relaxed) && self.scopes.is_plain(&ticket.scope) {
             return Some(Permit::plain(ticket.scope.clone(), now, true));
         }
         self.try_claim_row(ticket, now)
@@ -100,7 +103,7 @@ impl Gate {
         }
         let entered = self.crowd.enter(ticket.client.origin);
         let bounds = Bounds {
-            per_scope: self.per_scope,
+            per_scope: self.book().per_scope,
             full: entered.err(),
             shutting_down: self.shutting_down.load(Ordering::SeqCst),
         };
@@ -157,8 +160,23 @@ impl Gate {
     }
 
     /// The rules of a host.
-    pub fn rules(&self, host: &Host) -> &PaceRules {
-        self.hosts.get(host).unwrap_or(&self.default)
+    pub fn rules(&self, host: &Host) -> Arc<PaceRules> {
+        self.book().of(host).clone()
+    }
+
+    /// New rules: rungs, pauses and everybody held stay. The bound on rows stays as it was.
+    pub fn reload(&self, rules: GateRules) {
+        self.crowd.set_limits(&rules.limits);
+        let book = Arc::new(Book::new(rules));
+        book.throttled().for_each(|host| self.scopes.mark(host));
+        self.throttles_all.store(is_throttled(&book.default), Ordering::Relaxed);
+        let old = std::mem::replace(&mut *lock(&self.book), book.clone());
+        old.throttled().for_each(|host| self.scopes.unmark(host));
+        for cell in self.scopes.all() {
+            let (rules, first) = (book.of(cell.scope()), cell.first_rules());
+            let rules = if **rules == **first { first } else { rules }.clone();
+            self.visit(&cell, |house| house.hall.rules = rules);
+        }
     }
 
     /// Does something in a row's hall, and what is left to do afterwards.
@@ -235,7 +253,7 @@ impl Gate {
         loop {
             let cell = match self.scopes.find(&ticket.scope) {
                 Some(cell) => cell,
-                None if is_throttled(self.rules(&ticket.scope)) => {
+                None if is_throttled(&self.rules(&ticket.scope)) => {
                     self.row_of(&ticket.scope, Tick::ZERO)
                 }
                 None => return Some(Permit::plain(ticket.scope.clone(), now, true)),
@@ -268,9 +286,32 @@ impl Gate {
     fn row_of(&self, scope: &Host, last_served: Tick) -> Arc<Cell> {
         self.scopes.find_or_make(scope, |scope| {
             let id = self.cells.fetch_add(1, Ordering::Relaxed);
-            let rules = self.hosts.get(scope).unwrap_or(&self.default).clone();
-            Cell::new(id, scope.clone(), rules, last_served)
+            Cell::new(id, scope.clone(), self.rules(scope), last_served)
         })
+    }
+
+    fn book(&self) -> Arc<Book> {
+        lock(&self.book).clone()
+    }
+}
+
+impl Book {
+    fn new(rules: GateRules) -> Book {
+        let hosts = rules.hosts.into_iter().map(|(host, rules)| (host, Arc::new(rules)));
+        Book {
+            default: Arc::new(rules.default),
+            hosts: hosts.collect(),
+            per_scope: rules.limits.held_per_scope,
+        }
+    }
+
+    fn of(&self, host: &Host) -> &Arc<PaceRules> {
+        self.hosts.get(host).unwrap_or(&self.default)
+    }
+
+    /// Hosts that have a row whenever they are active.
+    fn throttled(&self) -> impl Iterator<Item = &Host> {
+        self.hosts.iter().filter(|(_, rules)| is_throttled(rules)).map(|(host, _)| host)
     }
 }
 

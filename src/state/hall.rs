@@ -10,10 +10,11 @@ use crate::judge::verdict::Class;
 use crate::pace::decide::{Decision, From, Reason, decide, earliest};
 use crate::pace::learn::Memory;
 use crate::pace::line::{Line, Place};
+use crate::pace::rules::PaceRules;
 use crate::pace::scope::Client;
 use crate::pace::slot::Slot;
 use crate::state::agenda::Agenda;
-use crate::state::cell::{Cell, Effects, Start, freed};
+use crate::state::cell::{Cell, Effects, Start, freed, spaced};
 use crate::state::ticket::Refusal;
 use slab::Slab;
 use std::collections::BTreeSet;
@@ -22,8 +23,10 @@ use std::task::Waker;
 use std::time::Duration;
 
 /// What the lock of a cell guards.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Hall {
+    /// How the scope is paced; not as when the row was made, if the configuration changed since.
+    pub rules: Arc<PaceRules>,
     pub memory: Memory,
     pub waiters: Slab<Waiter>,
     pub line: Line,
@@ -96,6 +99,41 @@ pub struct House<'a> {
 }
 
 impl Hall {
+    /// Nobody waits, nothing is remembered.
+    pub fn new(rules: Arc<PaceRules>) -> Hall {
+        Hall {
+            rules,
+            memory: Memory::default(),
+            waiters: Slab::new(),
+            line: Line::default(),
+            closing: Line::default(),
+            last_closing: None,
+            appointments: BTreeSet::new(),
+            handed: 0,
+            handed_at: Tick::ZERO,
+            repeats: 0,
+            last_served: Tick::ZERO,
+            latest_served_start: Tick::ZERO,
+            cause: None,
+            touched: Tick::ZERO,
+            armed: None,
+            head_due: None,
+        }
+    }
+
+    /// The pace now.
+    pub fn pace(&self, slot: Slot) -> Duration {
+        self.rules.ladder.pace(slot.rung)
+    }
+
+    /// A start out of the state before it.
+    pub fn won(&self, before: Slot, now: Tick, repeat: bool, from: From) -> Start {
+        let due = earliest(&before, &self.memory, &self.rules, from).0.min(now);
+        let spaced = spaced(&self.rules, before);
+        let (rung, before) = (before.rung, before.last_start);
+        Start { at: now, due, rung, before, spaced, repeat, from }
+    }
+
     /// How many are held: those in the line, and those with an appointment (apart or closing).
     pub fn held(&self) -> usize {
         self.line.len() + self.appointments.len()
@@ -108,11 +146,11 @@ impl Hall {
 
     /// May the next go? A start that was handed over and not picked up yet counts from when it is,
     /// for a second at most: a waiter that is never polled must not stop its scope.
-    pub fn may_go(&self, cell: &Cell, slot: Slot, from: From, now: Tick) -> Decision {
+    pub fn may_go(&self, slot: Slot, from: From, now: Tick) -> Decision {
         let patience = self.handed_at + HANDED_PATIENCE;
-        let decision = decide(&slot, &self.memory, cell.rules(), from, now);
+        let decision = decide(&slot, &self.memory, &self.rules, from, now);
         match decision {
-            Decision::Go if self.handed > 0 && cell.spaced(slot) && now < patience => {
+            Decision::Go if self.handed > 0 && spaced(&self.rules, slot) && now < patience => {
                 Decision::Hold { until: patience, why: Reason::Pace }
             }
             Decision::Go | Decision::Hold { .. } => decision,
@@ -211,7 +249,7 @@ impl House<'_> {
     fn serve_line(&mut self) -> Option<Tick> {
         while !self.hall.line.is_empty() {
             let slot = self.cell.slot();
-            match self.hall.may_go(self.cell, slot, From::Line, self.now) {
+            match self.hall.may_go(slot, From::Line, self.now) {
                 Decision::Hold { until, .. } => return Some(until).filter(|t| *t != Tick::NEVER),
                 Decision::Go => {
                     let who = self.hall.line.take().expect("the line is not empty");
@@ -227,7 +265,7 @@ impl House<'_> {
         while !self.hall.closing.is_empty() {
             let from = From::Closing(self.hall.last_closing);
             let slot = self.cell.slot();
-            match self.hall.may_go(self.cell, slot, from, self.now) {
+            match self.hall.may_go(slot, from, self.now) {
                 Decision::Hold { until, .. } => return Some(until).filter(|t| *t != Tick::NEVER),
                 Decision::Go => {
                     let who = self.hall.closing.take().expect("the line is not empty");
@@ -266,7 +304,7 @@ impl House<'_> {
         let before = changed.unwrap_or_else(|slot| slot);
         self.hall.touched = self.now;
         self.hall.repeats += usize::from(repeat);
-        self.cell.won(before, self.now, repeat, from)
+        self.hall.won(before, self.now, repeat, from)
     }
 
     /// Whether newcomers must come through the lock: somebody waits, or something is on that the
@@ -274,12 +312,12 @@ impl House<'_> {
     fn must_guard(&self) -> bool {
         let (hall, slot) = (&*self.hall, self.cell.slot());
         let stalled = slot.rung > 0 && hall.memory.last_stall > slot.last_start;
-        !hall.nobody_waits()
+        !Arc::ptr_eq(&hall.rules, self.cell.first_rules())
+            || !hall.nobody_waits()
             || hall.handed > 0
             || hall.memory.paused_until > self.now
             || (stalled && {
-                let rules = self.cell.rules();
-                earliest(&slot, &hall.memory, rules, From::Street).0 > self.now
+                earliest(&slot, &hall.memory, &hall.rules, From::Street).0 > self.now
             })
     }
 

@@ -78,7 +78,7 @@ impl Hold {
 
     /// The pace of its scope now.
     pub fn pace(&self) -> Duration {
-        let pace = |seat: &Seat| seat.cell.rules().ladder.pace(seat.cell.slot().rung);
+        let pace = |seat: &Seat| seat.cell.look(|hall, slot| hall.pace(slot));
         self.seat().map_or(Duration::ZERO, pace)
     }
 

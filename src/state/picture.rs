@@ -41,11 +41,11 @@ impl RowView {
             (!slot.dead).then(|| RowView {
                 scope: cell.scope().clone(),
                 rung: slot.rung,
-                pace: cell.rules().ladder.pace(slot.rung),
+                pace: hall.pace(slot),
                 held: hall.held(),
                 in_flight: slot.in_flight,
                 oldest: held.map(|(_, waiter)| waiter.accepted).min(),
-                next_slot: earliest(&slot, &hall.memory, cell.rules(), From::Line).0.max(now),
+                next_slot: earliest(&slot, &hall.memory, &hall.rules, From::Line).0.max(now),
                 paused_until: Some(hall.memory.paused_until).filter(|end| *end > now),
                 cause: hall.cause,
             })

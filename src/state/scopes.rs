@@ -104,7 +104,8 @@ impl Scopes {
         self.marks.load(Ordering::Relaxed) >= self.most
     }
 
-    fn unmark(&self, host: &Host) {
+    /// Takes back a [`mark`](Scopes::mark).
+    pub fn unmark(&self, host: &Host) {
         self.marks.fetch_sub(1, Ordering::Release);
         self.bucket(host).fetch_sub(1, Ordering::Relaxed);
     }

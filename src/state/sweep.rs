@@ -30,7 +30,7 @@ impl House<'_> {
         if !quiet {
             return false;
         }
-        let (rules, now) = (self.cell.rules(), self.now);
+        let (rules, now) = (&hall.rules, self.now);
         let gone = self.cell.change(|slot| {
             let throttle = (rules.concurrency.is_some() || !rules.delay.is_zero())
                 && (slot.in_flight > 0 || slot.last_start + rules.delay + THROTTLE_REST > now);
@@ -44,7 +44,7 @@ impl House<'_> {
 
     /// Removes a row nobody asked for so long.
     pub fn expire(&mut self) {
-        let idle = self.cell.rules().idle;
+        let idle = self.hall.rules.idle;
         let quiet = self.hall.nobody_waits()
             && self.hall.handed == 0
             && self.hall.repeats == 0

@@ -176,12 +176,12 @@ impl House<'_> {
     fn walk_in(&mut self, repeat: bool) -> Option<Start> {
         let (hall, cell, now) = (&*self.hall, self.cell, self.now);
         let changed = cell.change(|slot| {
-            let goes = hall.may_go(cell, slot, From::Street, now) == Decision::Go;
+            let goes = hall.may_go(slot, From::Street, now) == Decision::Go;
             goes.then(|| slot.started(now))
         });
         let before = changed.ok()?;
         self.hall.repeats += usize::from(repeat);
-        Some(cell.won(before, now, repeat, From::Street))
+        Some(self.hall.won(before, now, repeat, From::Street))
     }
 
     fn refusal(&self, ticket: &Ticket, bounds: Bounds, slot: Slot) -> Option<Refusal> {
@@ -193,7 +193,7 @@ impl House<'_> {
             false => bounds.full,
         };
         if let Some(which) = full {
-            let retry_after = self.cell.rules().ladder.pace(slot.rung).max(SOON);
+            let retry_after = self.hall.pace(slot).max(SOON);
             return Some(Refusal::LineFull { which, retry_after });
         }
         let ahead =
@@ -208,7 +208,7 @@ impl House<'_> {
             return Some(Refusal::PausedBeyondWindow { until });
         }
         let slot = self.cell.slot();
-        let best = best_case(&slot, &self.hall.memory, self.cell.rules(), ahead, self.now);
+        let best = best_case(&slot, &self.hall.memory, &self.hall.rules, ahead, self.now);
         let retry_after = best.since(self.now);
         deadline.filter(|end| best > *end).map(|_| Refusal::Infeasible { retry_after })
     }
@@ -249,7 +249,7 @@ impl House<'_> {
     /// Changes word and memory together: the guard is up in between, so that nobody claims by the
     /// new rung and the old memory.
     fn apply(&mut self, taught: Move) -> Slot {
-        let (rules, memory, now) = (self.cell.rules(), self.hall.memory, self.now);
+        let (rules, memory, now) = (&self.hall.rules, self.hall.memory, self.now);
         let mut after = memory;
         let changed = self.cell.change(|slot| {
             let known = slot.last_start.max(match taught.pace {
@@ -281,7 +281,7 @@ impl House<'_> {
     }
 
     fn learned(&self, before: u8) -> Learned {
-        let (slot, rules) = (self.cell.slot(), self.cell.rules());
+        let (slot, rules) = (self.cell.slot(), &self.hall.rules);
         let memory = &self.hall.memory;
         Learned {
             before,
@@ -302,7 +302,7 @@ impl Hall {
             Standing::Closing(..) => From::Closing(self.last_closing),
             Standing::InLine(_) | Standing::Granted { .. } | Standing::Refused(_) => From::Line,
         };
-        match self.may_go(cell, cell.slot(), from, now) {
+        match self.may_go(cell.slot(), from, now) {
             Decision::Hold { why, .. } => why,
             Decision::Go => Reason::Pace,
         }

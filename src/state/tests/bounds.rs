@@ -140,3 +140,28 @@ async fn one_task_keeps_time_for_all() {
         assert!(waited >= seconds(2 * turn) && waited < seconds(2 * turn + 1), "{waited:?}");
     }
 }
+
+#[test]
+fn new_rules_keep_rungs_and_everybody_held() {
+    let world = World::new(PaceRules::default());
+    world.climb_to(2);
+    let mut held = world.claim(world.ticket(1));
+    assert!(held.poll().is_none());
+    let delay = seconds(20);
+    let default = PaceRules { delay, ..PaceRules::default() };
+    world.gate.reload(GateRules { default, ..GateRules::default() });
+    assert_eq!((world.rung(), world.gate.counters().held), (Some(2), 1));
+    world.pass(seconds(19));
+    assert!(!held.woken());
+    world.pass(seconds(2));
+    let mut permit = held.poll().unwrap().unwrap();
+    permit.mark_used();
+    world.pass(seconds(6));
+    assert!(
+        world.gate.try_claim(&world.ticket(2), world.now()).is_none(),
+        "no way past the new rules"
+    );
+    let healthy = Ticket { scope: Host::parse("other.example").unwrap(), ..world.ticket(1) };
+    let _first = world.start(&healthy);
+    assert!(world.claim(healthy).poll().is_none());
+}

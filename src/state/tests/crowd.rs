@@ -167,7 +167,7 @@ fn a_crowd_is_served_one_a_pace_in_order_and_nobody_is_forgotten() {
     };
     while run.waited < 100_000 {
         match run.dice.roll(8) {
-            0..4 if run.held.len() < 60 => run.arrive(),
+            0..4 if run.held.len() < 24 => run.arrive(),
             4 => run.depart(),
             _ => {
                 run.pass();
