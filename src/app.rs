@@ -22,7 +22,7 @@ use crate::net::pool::Pool;
 use crate::net::settings::Reach;
 use crate::policy::access::{Admission, Destinations};
 use crate::state::gate::{Gate, GateRules};
-use crate::state::sweep::Timekeeper;
+use crate::state::timekeeper::Timekeeper;
 use bytes::Bytes;
 use http::Response;
 use std::fmt;
