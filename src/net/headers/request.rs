@@ -63,11 +63,11 @@ pub fn forward(parts: &mut Parts, target: &RequestTarget, body: Shape) -> Result
     if parts.version == Version::HTTP_2 {
         no_outer_space(headers)?;
     }
-    let upgrade = wants_websocket(parts);
-    let te = header::TE;
+    let te = hop::tokens(headers, &header::TE);
     let passage = Passage {
-        upgrade,
-        wants_trailers: hop::tokens(headers, &te).iter().any(|token| token == "trailers"),
+        upgrade: wants_websocket(parts),
+        // HTTP/1.0 has no trailers.
+        wants_trailers: parts.version > Version::HTTP_10 && te.contains(&"trailers".to_owned()),
         expects_continue: expects_continue(headers, parts.version)?,
         answer_here: false,
     };
@@ -173,13 +173,14 @@ fn rewrite(
     let named = hop::named(headers);
     let host =
         (!headers.contains_key(header::HOST)).then(|| (header::HOST, target.authority.clone()));
+    let mut authority = Some(target.authority.clone());
     let joins = joined.is_some();
     let mut connection = connection(passage);
     let mut length = length;
     let mut upgrade = passage.upgrade.then(|| HeaderValue::from_static("websocket"));
     let mut trailers = passage.wants_trailers.then(|| HeaderValue::from_static("trailers"));
     hop::rebuild(headers, host, |name, value| match *name {
-        header::HOST => Some(target.authority.clone()),
+        header::HOST => authority.take(),
         header::CONNECTION => connection.take(),
         header::UPGRADE => upgrade.take(),
         header::TE => trailers.take(),

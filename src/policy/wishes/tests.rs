@@ -143,3 +143,16 @@ fn what_an_error_shows_is_short_and_plain() {
     let why = read(&[("pace-deadline", &"\u{e9}\t".repeat(500))]).unwrap_err();
     assert!(why.text.chars().count() <= 60 && !why.text.contains('\t'));
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_text_panics(value in "[ -~]{0,40}", bytes in proptest::collection::vec(0_u8.., 0..60)) {
+        for control in Control::ALL {
+            let _ = read(&[(control.field(), &value)]);
+        }
+        let _ = read(&[("prefer", &value)]);
+        let _ = ProxyUser::parse(&bytes);
+        let _ = ProxyUser::parse(format!("Basic {value}").as_bytes());
+        let _ = ProxyUser::of_parts(&value, "").map(|user| Wishes::of_user(&user));
+    }
+}

@@ -126,6 +126,8 @@ fn trailers_are_asked_for_on_our_own_connection() {
     let passage =
         check("host: a.test|te: deflate, trailers", "host: a.test|te: trailers|connection: TE");
     assert!(passage.wants_trailers);
+    let (old, passage) = pass(Version::HTTP_10, "GET", "te: trailers", Shape::Empty).unwrap();
+    assert!(!passage.wants_trailers && lines(&old.headers) == "host: a.test");
     check("connection: te|te: trailers|host: a.test", "connection: TE|te: trailers|host: a.test");
 }
 
@@ -185,4 +187,64 @@ fn a_head_that_is_too_large_is_refused_by_what_is() {
     assert_eq!(of(13, 3, 10), Err(431));
     assert_eq!(of(14, 2, 10), Err(431));
     assert_eq!(of(14, 3, 9), Err(414));
+}
+
+/// Fields that mean something to one of the rules, with values that may.
+const NAMES: [&str; 14] = [
+    "host",
+    "connection",
+    "content-length",
+    "transfer-encoding",
+    "te",
+    "upgrade",
+    "expect",
+    "cookie",
+    "proxy-authorization",
+    "pace-retry",
+    "keep-alive",
+    "max-forwards",
+    "x-one",
+    "trailer",
+];
+const VALUES: [&str; 14] = [
+    "a.test",
+    "close",
+    "0",
+    "12",
+    "chunked",
+    "trailers",
+    "websocket",
+    "100-continue",
+    "a=1",
+    "x-one",
+    "upgrade, te",
+    "host, cookie, content-length",
+    "gzip, chunked",
+    "",
+];
+
+proptest::proptest! {
+    #[test]
+    fn whatever_passes_has_one_host_one_framing_and_nothing_of_the_hop(
+        picks in proptest::collection::vec((0..NAMES.len(), 0..VALUES.len()), 0..12),
+        version in 0..3_usize, method in 0..4_usize, shape in 0..3_usize,
+    ) {
+        let line = |(name, value): &(usize, usize)| format!("{}: {}", NAMES[*name], VALUES[*value]);
+        let headers = picks.iter().map(line).collect::<Vec<_>>().join("|");
+        let version = [Version::HTTP_10, Version::HTTP_11, Version::HTTP_2][version];
+        let method = ["GET", "POST", "OPTIONS", "TRACE"][method];
+        let shape = [Shape::Empty, Shape::Exact(3), Shape::Unknown][shape];
+        if let Ok((parts, passage)) = pass(version, method, &headers, shape) {
+            let count = |name: &str| parts.headers.get_all(name).iter().count();
+            proptest::prop_assert_eq!(count("host"), 1);
+            proptest::prop_assert!(count("content-length") + count("transfer-encoding") <= 1);
+            for name in ["proxy-authorization", "pace-retry", "keep-alive", "expect"] {
+                proptest::prop_assert_eq!(count(name), 0);
+            }
+            let connection = usize::from(passage.upgrade || passage.wants_trailers);
+            proptest::prop_assert_eq!(count("connection"), connection);
+            proptest::prop_assert_eq!(count("upgrade"), usize::from(passage.upgrade));
+            proptest::prop_assert_eq!(count("te"), usize::from(passage.wants_trailers));
+        }
+    }
 }

@@ -143,3 +143,25 @@ fn a_connect_is_a_host_and_a_port() {
     check("http://shop.test:443/", "", Err(400));
     check("/x", "", Err(400));
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_target_panics_and_what_passes_is_a_host(text in "[ -~]{0,30}", host in "[ -~]{0,20}") {
+        let headers = map(&format!("Host: {}", host.replace('|', "")));
+        for text in [format!("http://{text}"), format!("/{text}"), text] {
+            let Ok(uri) = text.parse::<Uri>() else { continue };
+            for inside in [None, Some(tunnel())] {
+                let read = |version| {
+                    RequestTarget::of(&Method::GET, &uri, version, &headers, inside.as_ref())
+                };
+                for version in [Version::HTTP_10, Version::HTTP_11, Version::HTTP_2] {
+                    if let Ok(target) = read(version) {
+                        let again = crate::pace::scope::Host::parse(target.host.as_str());
+                        proptest::prop_assert_eq!(again, Ok(target.host));
+                        proptest::prop_assert!(target.port != 0);
+                    }
+                }
+            }
+        }
+    }
+}
