@@ -3,10 +3,12 @@
 use crate::admin::pages::{Door, Readiness, Views, answer};
 use crate::admin::serve::serve;
 use crate::admin::settings::Public;
+use crate::clock::Clock;
 use bytes::Bytes;
 use http::Request;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
@@ -114,7 +116,10 @@ async fn a_caller_that_sends_no_head_is_let_go() {
     let address = listener.local_addr().unwrap();
     let views = views(Readiness::Ready, Public::default());
     let task = tokio::spawn(serve(listener, views, std::future::pending()));
+    let clock = Clock::runtime();
+    let asked = clock.now();
     let text = exchange(address, b"GET /livez HT").await;
     assert!(!text.contains("200 OK"), "{text}");
+    assert!(clock.now().since(asked) < Duration::from_secs(6));
     task.abort();
 }

@@ -158,5 +158,6 @@ pub const KINDS: [&str; 19] = [
 ];
 
 /// Fields that name a wait, and what reading one can come to (`signals.md`).
-pub const HINT_HEADERS: [&str; 2] = ["retry-after", "ratelimit"];
-pub const HINT_RESULTS: [&str; 6] = ["ok", "zero", "negative", "past", "epoch", "malformed"];
+pub const HINT_HEADERS: [&str; 1] = ["retry-after"];
+pub const HINT_RESULTS: [&str; 7] =
+    ["ok", "zero", "negative", "past", "epoch", "malformed", "capped"];

@@ -37,7 +37,6 @@ pub(crate) struct Inner {
     gone: IntCounterVec,
     patience: Histogram,
     hints: IntCounterVec,
-    start_error: Histogram,
     tunnels: IntCounterVec,
     tls_failures: IntCounterVec,
     connects: Histogram,
@@ -93,7 +92,6 @@ impl Meter {
             gone: started(register.counters("client_gone_total"), words(Phase::ALL, Phase::word)),
             patience: register.histogram("client_patience_seconds", &LONG),
             hints: hints(register.counters("hints_total")),
-            start_error: register.histogram("start_error_seconds", &SHORT),
             tunnels: started(
                 register.counters("client_tunnels_total"),
                 words(TunnelMode::ALL, TunnelMode::word),
@@ -233,11 +231,6 @@ impl Meter {
     /// A server named a wait in `header`; `result` is what reading it came to (`signals.md`).
     pub fn hint(&self, header: &'static str, result: &'static str) {
         self.inner.hints.with_label_values(&[header, result]).inc();
-    }
-
-    /// An attempt started so long after the moment it was allowed to.
-    pub fn start_error(&self, late: Duration) {
-        self.inner.start_error.observe(late.as_secs_f64());
     }
 
     /// A CONNECT has been decided.

@@ -84,7 +84,7 @@ pub const FAMILIES: [Family; 36] = [
     counter("client_gone_total", &["phase"], "Clients that left before their answer ended."),
     histogram("client_patience_seconds", &[], "How long clients that left had waited."),
     counter("hints_total", &["header", "result"], "Waits named by servers, by what was read."),
-    histogram("start_error_seconds", &[], "How long after its slot an attempt started."),
+    histogram("start_error_seconds", &[], "How long after its slot a held request started."),
     counter("grants_total", &[], "Claims granted from a line."),
     counter("wakeups_total", &[], "Held requests woken."),
     counter("client_tunnels_total", &["mode"], "CONNECTs, by what became of them."),
@@ -101,7 +101,7 @@ pub const FAMILIES: [Family; 36] = [
     gauge("ca_expiry_timestamp_seconds", &[], "When our CA's certificate ends."),
     counter("host_label_overflow_total", &[], "Requests counted as host _other."),
     gauge("scopes", &[], "Scopes with a row."),
-    counter("evictions_total", &["reason"], "Rows that went: idle, or for want of room."),
+    counter("evictions_total", &["reason"], "Rows that went: quiet on rung 0, or not asked for."),
     gauge("build_info", &["version"], "Always 1; which build this is."),
 ];
 
@@ -152,7 +152,8 @@ impl Register {
         self.keep(HistogramVec::new(options, labels))
     }
 
-    fn keep<C: Collector + Clone + 'static>(&self, made: prometheus::Result<C>) -> C {
+    /// Registers a family that was just made.
+    pub fn keep<C: Collector + Clone + 'static>(&self, made: prometheus::Result<C>) -> C {
         let family = made.expect("the table has valid names and labels");
         let added = self.registry.register(Box::new(family.clone()));
         added.expect("each family of the table is made once");
@@ -160,7 +161,8 @@ impl Register {
     }
 }
 
-fn options(name: &str, kind: Kind) -> (Opts, &'static [&'static str]) {
+/// A family's name and help as the library wants them, and its labels.
+pub fn options(name: &str, kind: Kind) -> (Opts, &'static [&'static str]) {
     let family = FAMILIES.iter().find(|family| family.name == name && family.kind == kind);
     let family = family.expect("every family is in the table");
     (Opts::new(format!("{PREFIX}{name}"), family.help), family.labels)

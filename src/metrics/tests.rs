@@ -2,6 +2,7 @@
 
 use crate::clock::{Clock, Hand, Tick};
 use crate::judge::verdict::Class;
+use crate::metrics::given::Spread;
 use crate::metrics::labels::{Final, Flow, Phase, Reason, RequestOutcome, Source};
 use crate::metrics::meter::{Meter, RequestEnd};
 use crate::metrics::text::{Evictions, Gauges};
@@ -156,6 +157,7 @@ fn a_host_that_is_called_other_does_not_take_over_the_shared_series() {
     book.page("_other");
     book.text();
     book.hand.advance(secs(9000));
+    book.text();
     book.page("_other");
     book.check("pacegate_attempts_total{class=\"served\",host=\"_other\"}", Some("2"));
 }
@@ -186,13 +188,27 @@ fn totals_of_other_rooms_are_shown_as_they_are_and_never_fall() {
     let gauges = Gauges {
         grants: 7,
         rows_by_rung: vec![0, 2],
-        evictions: Evictions { idle: 3, room: 0 },
+        evictions: Evictions { idle: 3, quiet: 0 },
+        lateness: Spread {
+            bounds: vec![Duration::from_micros(100), Duration::from_millis(5)],
+            counts: vec![4, 2, 1],
+            sum: Duration::from_millis(250),
+        },
         ..Gauges::default()
     };
     let text = book.meter.text(book.now(), &gauges);
     assert!(text.contains("pacegate_grants_total 7\n"), "{text}");
     assert!(text.contains("pacegate_hosts{rung=\"1\"} 2\n"), "{text}");
     assert!(text.contains("pacegate_evictions_total{reason=\"idle\"} 3\n"), "{text}");
+    for line in [
+        "bucket{le=\"0.0001\"} 4",
+        "bucket{le=\"0.005\"} 6",
+        "bucket{le=\"+Inf\"} 7",
+        "sum 0.25",
+        "count 7",
+    ] {
+        assert!(text.contains(&format!("pacegate_start_error_seconds_{line}\n")), "{line}\n{text}");
+    }
     book.check("pacegate_grants_total", Some("7"));
 }
 

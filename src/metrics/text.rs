@@ -2,6 +2,7 @@
 //! text format.
 
 use crate::clock::Tick;
+use crate::metrics::given::{GivenHistogram, Spread};
 use crate::metrics::meter::Meter;
 use crate::metrics::table::Register;
 use crate::pace::rules::Ladder;
@@ -21,6 +22,8 @@ pub struct Gauges {
     /// The same, by rung from 0.
     pub rows_by_rung: Vec<u64>,
     pub held: u64,
+    /// How long after the moment they were due held requests started.
+    pub lateness: Spread,
     /// How long the longest-held request has waited.
     pub oldest_held: Option<Duration>,
     pub evictions: Evictions,
@@ -35,10 +38,10 @@ pub struct Gauges {
 /// Rows that went, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evictions {
-    /// Nobody asked for them.
+    /// On rung 0, with nobody waiting.
+    pub quiet: u64,
+    /// Nobody had asked for them for long.
     pub idle: u64,
-    /// For want of room.
-    pub room: u64,
 }
 
 /// The content type of [`Meter::text`].
@@ -72,8 +75,9 @@ pub(crate) struct Scrape {
     hosts: IntGaugeVec,
     held: IntGauge,
     oldest_held: prometheus::GaugeVec,
+    quiet: IntCounter,
     idle: IntCounter,
-    room: IntCounter,
+    lateness: GivenHistogram,
     connections: IntGaugeVec,
     leaves: IntCounter,
     ca_expiry: IntGaugeVec,
@@ -99,7 +103,8 @@ impl Scrape {
             held: register.gauge("held_requests"),
             oldest_held: register.seconds_gauges("oldest_held_seconds"),
             idle: evictions.with_label_values(&["idle"]),
-            room: evictions.with_label_values(&["room"]),
+            quiet: evictions.with_label_values(&["quiet"]),
+            lateness: register.keep(GivenHistogram::new("start_error_seconds")),
             connections: register.gauges("origin_connections"),
             leaves: register.counter("leaf_certificates_issued_total"),
             ca_expiry: register.gauges("ca_expiry_timestamp_seconds"),
@@ -113,7 +118,8 @@ impl Scrape {
         advance(&self.grants, gauges.grants);
         advance(&self.wakeups, gauges.wakeups);
         advance(&self.idle, gauges.evictions.idle);
-        advance(&self.room, gauges.evictions.room);
+        advance(&self.quiet, gauges.evictions.quiet);
+        self.lateness.set(gauges.lateness.clone());
         advance(&self.leaves, gauges.leaves);
         self.scopes.set(gauges.rows as i64);
         self.held.set(gauges.held as i64);
