@@ -1,36 +1,8 @@
 //! The last words of `pacegate run`: what came back, what was waited for, who was slowest.
 
 use crate::metrics::labels::Reason;
+use crate::metrics::total::{Slowest, Totals};
 use std::time::Duration;
-
-/// Plain numbers of a whole run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    pub requests: u64,
-    /// Answered by the origin, with whatever status.
-    pub answered: u64,
-    pub given_up: u64,
-    pub refused: u64,
-    /// Left by their client.
-    pub left: u64,
-    /// Attempts beyond each request's first.
-    pub repeated: u64,
-    /// Time that requests spent waiting, together.
-    pub waits: Vec<(Reason, Duration)>,
-    pub slowest: Option<Slowest>,
-}
-
-/// The host that was waited for longest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slowest {
-    pub host: String,
-    /// The highest it was on.
-    pub rung: u8,
-    pub top: u8,
-    /// The commonest cause of its climbs, and how often: "429", "timeout".
-    pub cause: Option<(String, u64)>,
-    pub longest_wait: Duration,
-}
 
 /// One to three lines for stderr, the last one ended too.
 pub fn summary(totals: &Totals) -> String {
@@ -74,8 +46,9 @@ fn waiting(totals: &Totals, waited: Duration) -> String {
 
 fn line(slowest: &Slowest) -> String {
     let cause = slowest.cause.as_ref();
-    let cause =
-        cause.map_or(String::new(), |(what, times)| format!("{} × {what}, ", grouped(*times)));
+    let cause = cause.map_or(String::new(), |(class, times)| {
+        format!("{} × {}, ", grouped(*times), class.word())
+    });
     format!(
         "{INDENT}slowest host {}: rung {} of {}, {cause}longest wait {}\n",
         slowest.host,
@@ -116,6 +89,7 @@ const SHOWN: Duration = Duration::from_millis(50);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::verdict::Class;
 
     #[test]
     fn a_run_that_waited_says_for_what_and_for_whom() {
@@ -131,14 +105,14 @@ mod tests {
                 host: "shop.example".to_owned(),
                 rung: 3,
                 top: 5,
-                cause: Some(("429".to_owned(), 29)),
+                cause: Some((Class::RateLimited, 29)),
                 longest_wait: Duration::from_millis(15_200),
             }),
             ..Totals::default()
         };
         let want = "pacegate: 1 204 requests, 1 204 answered by the origin, 0 given up\n         \
                     waited 6m12s in all (pace 5m40s, pause 32.0 s); 41 attempts repeated\n         \
-                    slowest host shop.example: rung 3 of 5, 29 × 429, longest wait 15.2 s\n";
+                    slowest host shop.example: rung 3 of 5, 29 × rate_limited, longest wait 15.2 s\n";
         assert_eq!(summary(&totals), want);
     }
 

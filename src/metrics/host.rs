@@ -5,6 +5,7 @@ use crate::judge::verdict::Class;
 use crate::metrics::holds::Holds;
 use crate::metrics::labels::{Direction, Reason, RequestOutcome};
 use crate::metrics::table::Register;
+use crate::metrics::total::Slowest;
 use prometheus::{CounterVec, GaugeVec, IntCounter, IntCounterVec, IntGaugeVec};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -22,6 +23,10 @@ pub struct HostMeter {
 struct State {
     holds: [Holds; Reason::ALL.len()],
     row: bool,
+    /// The highest rung, the climbs by cause, the longest hold that has ended.
+    highest: u8,
+    climbs: [u64; Class::ALL.len()],
+    longest: Duration,
     /// The last look at its counters, and since when they have stood still.
     seen: u64,
     still_since: Option<Tick>,
@@ -65,12 +70,39 @@ impl HostMeter {
         self.state().row = row;
     }
 
+    /// Remembers a climb.
+    pub fn climbed(&self, rung: u8, class: Class) {
+        let mut state = self.state();
+        state.highest = state.highest.max(rung);
+        state.climbs[class as usize] += 1;
+    }
+
+    /// All its waiting until now, and what there is to say of it.
+    pub fn waiting(&self, now: Tick, top: u8) -> (Duration, Slowest) {
+        let state = self.state();
+        let cause = Class::ALL.iter().max_by_key(|class| state.climbs[**class as usize]);
+        let cause = cause.map(|class| (*class, state.climbs[*class as usize]));
+        let slowest = Slowest {
+            host: self.label.to_string(),
+            rung: state.highest,
+            top,
+            cause: cause.filter(|(_, climbs)| *climbs > 0),
+            longest_wait: state.longest,
+        };
+        (state.holds.iter().map(|holds| holds.total(now)).sum(), slowest)
+    }
+
     fn began(&self, reason: Reason, now: Tick) {
         self.state().holds[reason as usize].began(now);
     }
 
     fn ended(&self, reason: Reason, start: Tick, now: Tick) {
         self.state().holds[reason as usize].ended(start, now);
+    }
+
+    fn held_for(&self, whole: Duration) {
+        let mut state = self.state();
+        state.longest = state.longest.max(whole);
     }
 
     /// Brings the families that follow the holds up to date.
@@ -116,14 +148,16 @@ impl HostMeter {
 pub struct HoldMark {
     host: Arc<HostMeter>,
     reason: Reason,
+    /// When it began to wait for this reason, and at all.
     start: Tick,
+    first: Tick,
     open: bool,
 }
 
 impl HoldMark {
     pub fn new(host: Arc<HostMeter>, reason: Reason, now: Tick) -> HoldMark {
         host.began(reason, now);
-        HoldMark { host, reason, start: now, open: true }
+        HoldMark { host, reason, start: now, first: now, open: true }
     }
 
     /// From `now` on the request waits for something else.
@@ -136,15 +170,20 @@ impl HoldMark {
     }
 
     pub fn end(mut self, now: Tick) {
+        self.close(now);
+    }
+
+    fn close(&mut self, now: Tick) {
         self.open = false;
         self.host.ended(self.reason, self.start, now);
+        self.host.held_for(now.since(self.first));
     }
 }
 
 impl Drop for HoldMark {
     fn drop(&mut self) {
         if self.open {
-            self.host.ended(self.reason, self.start, self.host.clock.now());
+            self.close(self.host.clock.now());
         }
     }
 }

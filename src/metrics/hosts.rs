@@ -6,6 +6,7 @@
 
 use crate::clock::{Clock, Tick};
 use crate::metrics::host::{HostFamilies, HostMeter, OTHER};
+use crate::metrics::total::Slowest;
 use crate::pace::scope::Host;
 use dashmap::DashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -92,6 +93,13 @@ impl Hosts {
             }
             stays
         });
+    }
+
+    /// The host that was waited for longest, if any was; `_other` is none.
+    pub fn slowest(&self, now: Tick, top: u8) -> Option<Slowest> {
+        let waiting = self.labelled.iter().map(|entry| entry.value().waiting(now, top));
+        let longest = waiting.max_by_key(|(waited, _)| *waited);
+        longest.filter(|(waited, _)| !waited.is_zero()).map(|(_, slowest)| slowest)
     }
 
     /// Brings the families that follow the holds up to date.

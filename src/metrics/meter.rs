@@ -28,6 +28,10 @@ pub struct Meter {
 pub(crate) struct Inner {
     pub(crate) hosts: Hosts,
     pub(crate) scrape: Scrape,
+    /// Repeats at all hosts: those of a host go with its label.
+    pub(crate) repeats: IntCounter,
+    /// The ladder's highest rung.
+    pub(crate) top: u8,
     in_flight: IntGauge,
     responses: Responses,
     durations: Vec<Histogram>,
@@ -72,6 +76,19 @@ impl Drop for InFlight {
     }
 }
 
+impl Inner {
+    /// Requests that came to this, whatever their host.
+    pub(crate) fn ended(&self, outcome: RequestOutcome) -> u64 {
+        self.durations[outcome as usize].get_sample_count()
+    }
+
+    /// What requests that have ended waited for this.
+    pub(crate) fn waited(&self, reason: Reason) -> Duration {
+        let seconds = self.waits[reason as usize].get_sample_sum();
+        Duration::try_from_secs_f64(seconds).unwrap_or_default()
+    }
+}
+
 impl Meter {
     /// A meter with at most `host_limit` host labels; waits fall into buckets at the paces of
     /// `ladder`.
@@ -83,6 +100,8 @@ impl Meter {
         let byte = |flow: Flow, last: Final| bytes.with_label_values(&[flow.word(), last.word()]);
         let inner = Inner {
             hosts: Hosts::new(HostFamilies::new(&register), host_limit, clock),
+            repeats: register.unshown_counter(),
+            top: ladder.top(),
             in_flight: register.gauge("requests_in_flight"),
             responses: Responses::new(register.counters("responses_total")),
             durations: resolved(&durations, RequestOutcome::ALL, RequestOutcome::word),
@@ -157,6 +176,7 @@ impl Meter {
 
     /// A request goes round again, because its attempt was classed so.
     pub fn retry(&self, host: &Host, class: Class) {
+        self.inner.repeats.inc();
         let hosts = &self.inner.hosts;
         hosts.with(host, Need::Traffic, |meter| {
             hosts.families.retries.with_label_values(&[meter.label(), class.word()]).inc();
@@ -198,6 +218,9 @@ impl Meter {
         if let Some(direction) = direction {
             let labels = [meter.label(), direction.word(), class.word()];
             families.changes.with_label_values(&labels).inc();
+        }
+        if direction == Some(Direction::Up) {
+            meter.climbed(after, class);
         }
         // Many hosts share `_other`: a rung of it would mean nothing.
         if !meter.is_other() {

@@ -11,6 +11,7 @@ pub mod meter;
 pub mod series;
 pub mod table;
 pub mod text;
+pub mod total;
 
 #[cfg(test)]
 mod tests;

@@ -117,6 +117,11 @@ impl Register {
         self.keep(IntCounter::with_opts(options(name, Kind::Counter).0))
     }
 
+    /// A count that is no family, for a sum over labels that come and go.
+    pub fn unshown_counter(&self) -> IntCounter {
+        IntCounter::new("unshown", "-").expect("the name is valid")
+    }
+
     pub fn counters(&self, name: &str) -> IntCounterVec {
         let (options, labels) = options(name, Kind::Counter);
         self.keep(IntCounterVec::new(options, labels))

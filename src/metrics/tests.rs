@@ -6,6 +6,7 @@ use crate::metrics::given::Spread;
 use crate::metrics::labels::{Final, Flow, Phase, Reason, RequestOutcome, Source};
 use crate::metrics::meter::{Meter, RequestEnd};
 use crate::metrics::text::{Evictions, Gauges};
+use crate::metrics::total::Slowest;
 use crate::pace::rules::PaceRules;
 use crate::pace::scope::Host;
 use http::StatusCode;
@@ -210,6 +211,35 @@ fn totals_of_other_rooms_are_shown_as_they_are_and_never_fall() {
         assert!(text.contains(&format!("pacegate_start_error_seconds_{line}\n")), "{line}\n{text}");
     }
     book.check("pacegate_grants_total", Some("7"));
+}
+
+#[test]
+fn totals_name_the_host_that_was_waited_for_longest() {
+    let book = book(10);
+    let (slow, quick) = (host("slow.test"), host("quick.test"));
+    let mut mark = book.meter.hold_began(&slow, Reason::Pace, book.now());
+    let other = book.meter.hold_began(&quick, Reason::Pace, book.now());
+    book.hand.advance(secs(4));
+    book.meter.hold_ended(other, book.now());
+    book.meter.hold_changed(&mut mark, Reason::Pause, book.now());
+    book.hand.advance(secs(5));
+    book.meter.hold_ended(mark, book.now());
+    book.meter.rung(&slow, 1, 2, secs(5), Class::RateLimited);
+    book.meter.rung(&slow, 2, 1, secs(2), Class::Served);
+    book.meter.retry(&slow, Class::RateLimited);
+    let waits = [(Reason::Pace, secs(4)), (Reason::Pause, secs(5))];
+    book.meter.request_ended(&RequestEnd { waits: &waits, ..end(Some(&slow)) });
+    let totals = book.meter.totals(book.now());
+    assert_eq!((totals.requests, totals.answered, totals.repeated), (1, 1, 1));
+    assert!(totals.waits.contains(&(Reason::Pause, secs(5))));
+    let want = Slowest {
+        host: "slow.test".to_owned(),
+        rung: 2,
+        top: 5,
+        cause: Some((Class::RateLimited, 1)),
+        longest_wait: secs(9),
+    };
+    assert_eq!(totals.slowest, Some(want));
 }
 
 #[test]
