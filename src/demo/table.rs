@@ -46,10 +46,15 @@ pub fn whole(story: &Story, canvas: Canvas) -> String {
 /// The rung over time, a line for each crawl that had one.
 pub fn rungs(runs: &[Run], ladder: &Ladder, canvas: Canvas) -> String {
     let mut lines = vec![heading("The rung over time", canvas)];
-    for run in runs.iter().filter(|run| run.top().is_some()) {
+    let drawn: Vec<(&Run, Vec<Option<u8>>)> =
+        runs.iter().filter(|run| run.top().is_some()).map(|run| (run, looks(run))).collect();
+    let longest = drawn.iter().map(|(_, looks)| looks.len()).max().unwrap_or(0);
+    // One scale of time for all.
+    let stretch = longest.div_ceil(canvas.columns() - TITLE - 2).max(1);
+    for (run, looks) in drawn {
         let title = run.kind.title().join(" ");
-        let line = sparkline(run, ladder.top(), canvas.columns() - TITLE - 2);
-        lines.push(format!("  {title:<TITLE$}{}", Ink::Rung.paint(&line, canvas)));
+        let line = sparkline(&looks, stretch, ladder.top());
+        lines.push(format!("  {title:<TITLE$}{}", Ink::Rung.paint(line.trim_end(), canvas)));
     }
     let top = draw::seconds(ladder.pace(ladder.top()));
     let level = ladder.top();
@@ -57,11 +62,14 @@ pub fn rungs(runs: &[Run], ladder: &Ladder, canvas: Canvas) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The looks at the rung, squeezed into at most `width` characters: the highest of each stretch.
-fn sparkline(run: &Run, top: u8, width: usize) -> String {
+/// What was seen of the rung while the crawl lasted.
+fn looks(run: &Run) -> Vec<Option<u8>> {
     let during = run.rungs.iter().filter(|look| run.ended.is_none_or(|end| look.at <= end));
-    let looks: Vec<Option<u8>> = during.map(|look| look.rung).collect();
-    let stretch = looks.len().div_ceil(width.max(1)).max(1);
+    during.map(|look| look.rung).collect()
+}
+
+/// A character for so many looks at the rung: the highest of them.
+fn sparkline(looks: &[Option<u8>], stretch: usize, top: u8) -> String {
     let highest = looks.chunks(stretch).map(|stretch| stretch.iter().copied().flatten().max());
     let level =
         |rung: u8| usize::from(rung.min(top)) * (LEVELS.len() - 1) / usize::from(top.max(1));
