@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Outside the checkout, so that a fresh clone on the same machine starts warm.
-cache=${PACEGATE_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/pacegate-ci}
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/pacegate-ci
 mkdir -p "$cache"
 
 # step NAME COMMAND…: runs it, says how long it took; a failure ends the run and names the step.

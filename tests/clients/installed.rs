@@ -29,9 +29,6 @@ fn found(name: &str) -> String {
 
 /// The folder that `.ci/clients` installs into (the same rule stands there).
 fn folder() -> PathBuf {
-    if let Some(cache) = std::env::var_os("PACEGATE_CI_CACHE") {
-        return PathBuf::from(cache).join("clients");
-    }
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).unwrap_or_else(|| {
         PathBuf::from(std::env::var_os("HOME").expect("HOME is set")).join(".cache")
     });

@@ -163,9 +163,15 @@ impl Drop for World {
     }
 }
 
-/// The binary with a CA folder below `folder` and an environment without anybody's proxies.
+/// The binary with a CA folder below `folder` and an environment without anybody's proxies or
+/// settings.
 pub fn pacegate(folder: &Folder) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pacegate"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("PACEGATE_") {
+            command.env_remove(name);
+        }
+    }
     command.env("PACEGATE_CERTS", folder.path().join("certs")).current_dir(folder.path());
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"] {
         command.env_remove(name).env_remove(name.to_lowercase());

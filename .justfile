@@ -1,0 +1,28 @@
+# The phone book: `just` lists it. Each line is a command that works without just, too.
+
+_default:
+    @just --list --unsorted
+
+# Format, lint and test: before every commit
+check:
+    cargo fmt && cargo clippy --all-targets -- -D warnings && cargo test
+
+# The tests of one behaviour, with their output: just it first_page
+it name:
+    cargo test --test it {{ name }} -- --nocapture
+
+# Real clients (curl, requests, Scrapy, Node, …) through `pacegate run`
+clients:
+    .ci/clients && cargo test --test clients
+
+# The micro-benchmarks
+bench:
+    cargo bench
+
+# The container image, built and tried without a registry
+image:
+    .ci/image
+
+# All that has to hold before a change lands
+ci:
+    .ci/run
