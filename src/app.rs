@@ -13,8 +13,10 @@ use crate::config::settings::{self, Config, PublicPart};
 use crate::flow::journal::Journal;
 use crate::flow::serve;
 use crate::flow::works::{Flow, Local};
+use crate::metrics::given::Spread;
 use crate::metrics::meter::Meter;
 use crate::metrics::text::{Evictions, Gauges};
+use crate::metrics::total::Totals;
 use crate::net::body::Budget;
 use crate::net::headers::request::HeadLimits;
 use crate::net::listen::{accept, listen};
@@ -22,6 +24,7 @@ use crate::net::pool::Pool;
 use crate::net::settings::Reach;
 use crate::policy::access::{Admission, Destinations};
 use crate::state::gate::{Gate, GateRules};
+use crate::state::picture::LATENESS;
 use crate::state::timekeeper::Timekeeper;
 use bytes::Bytes;
 use http::Response;
@@ -256,7 +259,12 @@ fn metrics_text(
             rows_by_rung,
             held: counters.held as u64,
             oldest_held: oldest.map(|since| now.since(since)),
-            evictions: Evictions { idle: counters.evicted_idle, room: 0 },
+            lateness: Spread {
+                bounds: LATENESS.to_vec(),
+                counts: counters.lateness.to_vec(),
+                sum: Duration::from_nanos(counters.lateness_sum_nanos),
+            },
+            evictions: Evictions { quiet: counters.evicted_quiet, idle: counters.evicted_idle },
             idle_connections: connections.idle as u64,
             busy_connections: connections.busy as u64,
             leaves: keyring.issued(),
@@ -329,9 +337,9 @@ impl App {
         self.admin
     }
 
-    /// The last words of a run.
-    pub fn summary(&self) -> String {
-        String::new()
+    /// What came of it so far, in plain numbers.
+    pub fn totals(&self) -> Totals {
+        self.flow.meter.totals(self.flow.clock.now())
     }
 
     /// Takes no more requests, answers held ones, lets attempts under way finish; at the latest

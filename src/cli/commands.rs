@@ -5,6 +5,7 @@ use crate::ca::files;
 use crate::cli::arguments::{Arguments, Ca, CheckFormat, Command, Env, Run, Settings};
 use crate::cli::env::{Files, Part, Place, environment, without};
 use crate::cli::shell::Shell;
+use crate::cli::summary::summary;
 use crate::cli::{check, files as side_files, health, hints, init, log, run, truststore};
 use crate::clock::Clock;
 use crate::config::load::{Loaded, Sources, find, load};
@@ -256,7 +257,7 @@ async fn run_command(settings: &Settings, asked: Run) -> u8 {
         fail(why);
     }
     if !quiet {
-        note(&app.summary());
+        note(&summary(&app.totals()));
     }
     let _ = tokio::time::timeout(RUN_GRACE, app.stop()).await;
     ended.code

@@ -177,7 +177,7 @@ fn wishes(
         ControlHeaders::Off => false,
     };
     let all = own.over(Wishes::clone(&caller.wishes));
-    Ok(all.granted(trusted, flow.retry.window_max, flow.retry.response_timeout))
+    Ok(all.granted(trusted, flow.retry.window_max, flow.retry.abandoned_after))
 }
 
 fn job(

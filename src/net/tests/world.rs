@@ -160,7 +160,7 @@ pub(super) fn get() -> Outbound {
 }
 
 pub(super) async fn send(pool: &Pool, to: &Target, request: &Outbound) -> Result<Exchanged, Fault> {
-    let mut permit = Permit::unpaced(&to.host, crate::clock::Tick::ZERO);
+    let mut permit = Permit::plain(to.host.clone(), crate::clock::Tick::ZERO, false);
     pool.exchange(&mut permit, to, request, LIMITS).await
 }
 
