@@ -9,7 +9,7 @@ use pacegate::state::visit::Lesson;
 
 fn ticket(host: &str) -> Ticket {
     Ticket {
-        scope: Host::parse(host).unwrap(),
+        scope: Host::parse(host).expect("a host"),
         client: Client { origin: 1, lane: 0 },
         accepted: Tick::ZERO,
         repeat: false,

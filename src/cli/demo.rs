@@ -65,7 +65,9 @@ pub struct CaFolder {
 impl CaFolder {
     /// A new one, in the temporary folder.
     pub fn new() -> io::Result<CaFolder> {
-        let name = format!("pacegate-demo-{}-{:x}", std::process::id(), rand::random::<u64>());
+        let since = Clock::runtime().wall().duration_since(std::time::UNIX_EPOCH);
+        let nanos = since.map_or(0, |since| since.as_nanos());
+        let name = format!("pacegate-demo-{}-{nanos:x}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir(&path)?;
         Ok(CaFolder { path })

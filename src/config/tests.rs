@@ -337,7 +337,10 @@ proptest! {
 
     #[test]
     fn no_change_to_the_example_makes_it_panic(
-        changes in prop::collection::vec((0..EXAMPLE.len(), 0..20usize, "[-:{}\\[\\],&*'\"|>\\t\\n a-z0-9.]{0,6}"), 1..6),
+        changes in prop::collection::vec(
+            (0..EXAMPLE.len(), 0..20usize, "[-:{}\\[\\],&*'\"|>\\t\\n a-z0-9.]{0,6}"),
+            1..6,
+        ),
     ) {
         let mut text = EXAMPLE.to_owned();
         for (at, gone, new) in changes {
@@ -349,7 +352,10 @@ proptest! {
     }
 
     #[test]
-    fn no_value_makes_it_panic(path in prop::sample::select(keys::paths().collect::<Vec<_>>()), value in "\\PC{0,12}|[0-9a-zA-Z.:/\\[\\]{},]{0,12}") {
+    fn no_value_makes_it_panic(
+        path in prop::sample::select(keys::paths().collect::<Vec<_>>()),
+        value in "\\PC{0,12}|[0-9a-zA-Z.:/\\[\\]{},]{0,12}",
+    ) {
         drop(combine("", sources(&[], &[(&path, &value)])));
     }
 }

@@ -45,15 +45,15 @@ pub async fn answer(
     }
     match admit(flow, session, request, accepted) {
         Ok(Admitted::Job(job)) => conduct(flow, *job).await,
-        Ok(Admitted::Local(response)) => Ok(response),
-        Err((headers, ending)) => Ok(refuse(flow, &headers, &ending, accepted)),
+        Ok(Admitted::Local(response)) => Ok(*response),
+        Err(refused) => Ok(refuse(flow, &refused.0, &refused.1, accepted)),
     }
 }
 
 enum Admitted {
     Job(Box<Job>),
     /// Answered by a page of ours.
-    Local(Response<Reply>),
+    Local(Box<Response<Reply>>),
 }
 
 fn admit(
@@ -61,14 +61,14 @@ fn admit(
     session: &Arc<Session>,
     request: Request<Incoming>,
     accepted: Tick,
-) -> Result<Admitted, (HeaderMap, Ending)> {
+) -> Result<Admitted, Box<(HeaderMap, Ending)>> {
     let (mut parts, body) = request.into_parts();
     match read(flow, session, &mut parts, shape(&body)) {
-        Ok(Read::Local) => Ok(Admitted::Local(local(flow, session, &parts))),
+        Ok(Read::Local) => Ok(Admitted::Local(Box::new(local(flow, session, &parts)))),
         Ok(Read::Journey(read)) => {
             Ok(Admitted::Job(Box::new(job(flow, session, parts, body, *read, accepted))))
         }
-        Err(ending) => Err((parts.headers, ending)),
+        Err(ending) => Err(Box::new((parts.headers, ending))),
     }
 }
 

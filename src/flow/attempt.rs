@@ -79,10 +79,8 @@ pub async fn make(flow: &Flow, job: &mut Job, permit: Permit) -> Attempted {
         () = job.presence.left(job.fin()) => Came::Left { headless: true },
         () = flow.clock.sleep_until(job.limits.deadline.unwrap_or(Tick::NEVER)) => Came::Late,
     };
-    let came = match came {
-        Came::Left { .. } => Came::Left { headless: underway.headless },
-        came => came,
-    };
+    let headless = underway.headless;
+    let came = if let Came::Left { .. } = came { Came::Left { headless } } else { came };
     Attempted { permit: underway.finish(), came, timing }
 }
 
@@ -170,9 +168,10 @@ async fn read(flow: &Flow, job: &Job, response: Response<Inbound>) -> Came {
 
 fn unusable(job: &Job, kind: FaultKind) -> Fault {
     let host = &job.target.host;
-    let detail = match &kind {
-        FaultKind::NotHttp(why) => format!("{host}: {why}"),
-        _ => format!("{host} switched protocols without being asked"),
+    let detail = if let FaultKind::NotHttp(why) = &kind {
+        format!("{host}: {why}")
+    } else {
+        format!("{host} switched protocols without being asked")
     };
     Fault { kind, sent: Sent::Perhaps, detail }
 }

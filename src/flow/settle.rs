@@ -22,6 +22,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode, response};
 
 /// How a request goes on.
+#[expect(clippy::large_enum_variant, reason = "handed on once, by value")]
 pub enum Course {
     Deliver(Delivery),
     Again,
@@ -204,7 +205,7 @@ fn go_on(
                 job.tries.last = Some(last);
                 Course::Again
             }
-            Err(whole) => Course::Deliver(Delivery::Whole(whole, class)),
+            Err(whole) => Course::Deliver(Delivery::Whole(*whole, class)),
         },
         (Came::Flowing { parts, first, rest }, _) => match judged.withheld {
             true => Course::GiveUp(withheld(job, parts.status)),
@@ -228,17 +229,17 @@ fn exhausted(flow: &Flow, job: &Job, class: Class, next: Next) {
 }
 
 /// Keeps an answer for the case that there is no better one, if there is room for it.
-fn keep(flow: &Flow, whole: Whole) -> Result<LastAnswer, Whole> {
+fn keep(flow: &Flow, whole: Whole) -> Result<LastAnswer, Box<Whole>> {
     let size = whole.body.len();
     if size > flow.buffers.kept_answer {
-        return Err(whole);
+        return Err(Box::new(whole));
     }
     match Share::take(&flow.kept, size) {
         Some(share) => {
             let Whole { parts, body, trailers } = whole;
             Ok(LastAnswer { parts, body, trailers, share })
         }
-        None => Err(whole),
+        None => Err(Box::new(whole)),
     }
 }
 

@@ -290,7 +290,8 @@ impl House<'_> {
         self.hall.handed_at = self.now;
     }
 
-    /// Starts an attempt of the line now; the guard is up. What comes from the closing line may share its instant with another
+    /// Starts an attempt of the line now; the guard is up. What comes from the closing line may
+    /// share its instant with another
     /// start: it takes the next stamp, so that a start given back can tell whether it was the last.
     fn start(&mut self, repeat: bool, from: From) -> Start {
         let closing = matches!(from, From::Closing(_));

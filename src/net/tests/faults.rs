@@ -23,10 +23,8 @@ fn check(answer: &'static str, want: FaultKind) -> impl Future<Output = ()> {
         })
         .await;
         let fault = fetch(&pool(), &shop.target(), &get()).await.expect_err(answer);
-        let kind = match fault.kind {
-            FaultKind::NotHttp(_) => FaultKind::NotHttp(String::new()),
-            kind => kind,
-        };
+        let not_http = matches!(fault.kind, FaultKind::NotHttp(_));
+        let kind = if not_http { FaultKind::NotHttp(String::new()) } else { fault.kind };
         assert_eq!((kind, fault.sent), (want, Sent::Perhaps), "{answer:?} at {caller}");
         assert_eq!(shop.requests(), 1, "{answer:?}: a fresh connection's failure is not repeated");
     }

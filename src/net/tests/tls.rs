@@ -1,1 +1,1 @@
-
+//! Origins whose TLS is wrong, and right.
