@@ -215,6 +215,8 @@ fn assemble(
         local: local(views.clone()),
         name: NAME,
         line: Mutex::default(),
+        warn_held: config.warn_held,
+        crowded: Mutex::default(),
         named: Mutex::default(),
         ca_file,
         no_wishes: Arc::default(),

@@ -79,6 +79,30 @@ impl Ending {
 }
 
 impl Case {
+    /// Every case; a bad request stands for all its statuses.
+    pub const ALL: [Case; 20] = [
+        Case::ConnectTimeout,
+        Case::ResponseTimeout,
+        Case::Refused,
+        Case::Terminated,
+        Case::Incomplete,
+        Case::Dns,
+        Case::DnsTimeout,
+        Case::Certificate,
+        Case::Tls,
+        Case::Unreachable,
+        Case::NotHttp,
+        Case::UpgradeFailed,
+        Case::Infeasible,
+        Case::LineFull,
+        Case::ShuttingDown,
+        Case::Denied,
+        Case::Prohibited,
+        Case::Loop,
+        Case::BadRequest(StatusCode::BAD_REQUEST),
+        Case::Internal,
+    ];
+
     /// The case a fault ends in.
     pub const fn of(fault: &FaultKind) -> Case {
         match fault {

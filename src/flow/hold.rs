@@ -45,6 +45,7 @@ async fn wait(flow: &Flow, job: &mut Job, mut hold: Hold) -> Held {
     let now = flow.clock.now();
     let mark = flow.meter.hold_began(&job.target.host, reason, now);
     job.trip.hold_began(now, reason);
+    flow.notice_crowd();
     let held = in_line(flow, job, &mut hold).await;
     let now = flow.clock.now();
     flow.meter.hold_ended(mark, now);

@@ -68,6 +68,9 @@ pub struct Flow {
     /// Our name in Proxy-Status.
     pub name: &'static str,
     pub line: Mutex<OwnLine>,
+    /// `warn.held`, and whether it was crossed and has been said.
+    pub warn_held: usize,
+    pub crowded: Mutex<bool>,
     /// What has been said once and needn't be again.
     pub named: Mutex<HashSet<String>>,
     pub ca_file: PathBuf,
@@ -157,6 +160,23 @@ impl Flow {
                 "the client refused our certificate: let it trust {}, or start it with `pacegate \
                  run -- …`, or list the host under tls.passthrough; said once per client and host",
                 ca.display()
+            );
+        }
+    }
+
+    /// Says once per crossing that more requests are held than `warn.held`; it counts as over when
+    /// fewer than half are left.
+    pub fn notice_crowd(&self) {
+        let held = self.gate.counters().held;
+        let mut crowded = self.crowded.lock().unwrap_or_else(PoisonError::into_inner);
+        if *crowded && held < self.warn_held / 2 {
+            *crowded = false;
+        } else if !*crowded && held > self.warn_held {
+            *crowded = true;
+            tracing::warn!(
+                held,
+                limit = self.warn_held,
+                "more requests wait than warn.held: more clients than the sites' pace allows?"
             );
         }
     }
