@@ -61,6 +61,11 @@ impl Dialler {
         }
     }
 
+    /// What name, TCP and TLS together may take.
+    pub fn connect_timeout(&self) -> Duration {
+        self.connect_timeout
+    }
+
     /// A connection to speak HTTP on: with TLS if the target is secure.
     ///
     /// # Errors

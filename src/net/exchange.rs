@@ -8,7 +8,6 @@ use crate::judge::outcome::{Fault, FaultKind, Sent};
 use crate::net::dial::Protocol;
 use crate::net::fault;
 use crate::net::http1::{Http1, Sending};
-use crate::net::http2::Http2;
 use crate::net::inbound::{Carrier, Inbound};
 use crate::net::lease::{Home, Stream};
 use crate::net::outbound::Outbound;
@@ -54,7 +53,8 @@ pub(super) struct Failed {
     insists_on_http1: bool,
 }
 
-enum Connection {
+/// What a request goes out on.
+pub(super) enum Connection {
     Http1(Box<Http1>),
     Http2(Stream),
 }
@@ -126,53 +126,6 @@ impl Sender<'_> {
         }
         let connection = self.connect(Offer::Http1).await?;
         self.send(connection, Some(took)).await.map_err(|failed| failed.fault)
-    }
-
-    /// A fresh connection, or a share of one that arrives meanwhile.
-    async fn connect(&self, offer: Offer) -> Result<Connection, Fault> {
-        if !self.to.secure || offer == Offer::Http1 {
-            return self.dial(offer).await;
-        }
-        loop {
-            let dialling = self.pool.announce(self.to);
-            let mut arrival = pin!(dialling.arrivals.clone().notified_owned());
-            arrival.as_mut().enable();
-            if let Some(stream) = self.pool.take_stream(self.to) {
-                return Ok(Connection::Http2(stream));
-            }
-            match self.pool.speaks(self.to) {
-                // One dial is enough for all: it takes as long as ours would.
-                Some(Protocol::Http2) if dialling.others > 0 => {
-                    drop(dialling);
-                    arrival.await;
-                }
-                Some(Protocol::Http1) => return self.dial(offer).await,
-                Some(Protocol::Http2) | None => {
-                    tokio::select! {
-                        dialled = self.dial(offer) => return dialled,
-                        () = arrival => {}
-                    }
-                }
-            }
-        }
-    }
-
-    async fn dial(&self, offer: Offer) -> Result<Connection, Fault> {
-        let dialled = self.pool.dialler.http(self.to, offer).await?;
-        let open = self.pool.open();
-        let failed = |error| fault::before_head(self.to, &error, Sent::Nothing);
-        match dialled.protocol {
-            Protocol::Http1 => {
-                if offer == Offer::Any && self.to.secure {
-                    self.pool.learn(self.to, Protocol::Http1);
-                }
-                Ok(Connection::Http1(Http1::new(dialled.io, open).await.map_err(failed)?))
-            }
-            Protocol::Http2 => {
-                let connection = Http2::new(dialled.io, open).await.map_err(failed)?;
-                Ok(Connection::Http2(self.pool.share(self.to, connection)))
-            }
-        }
     }
 
     async fn send(
@@ -264,6 +217,7 @@ impl Sender<'_> {
             }
             failed
         })?;
+        stream.connection.answered();
         self.check(&mut response)?;
         Ok((response, Carrier::Http2(stream)))
     }

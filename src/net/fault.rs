@@ -170,12 +170,15 @@ pub fn is_going_away(error: &hyper::Error) -> bool {
 }
 
 fn h2_fault(target: &Target, error: &h2::Error, otherwise: FaultKind, sent: Sent) -> Fault {
+    // A GOAWAY is told to streams above its last one only: those were not looked at (hyper.md 12).
+    let left = error.is_go_away() && error.is_remote();
     if error.reason() == Some(h2::Reason::ENHANCE_YOUR_CALM) {
         let detail = format!("{target} asked for calm (ENHANCE_YOUR_CALM).");
-        return perhaps(FaultKind::Calm, detail);
+        let sent = if left { Sent::Nothing } else { Sent::Perhaps };
+        return Fault { kind: FaultKind::Calm, sent, detail };
     }
     let refused = error.reason() == Some(h2::Reason::REFUSED_STREAM) && error.is_remote();
-    if refused || (error.is_go_away() && error.is_remote()) {
+    if refused || left {
         let detail = format!("{target} refused the stream without looking at it.");
         return unsent(FaultKind::RefusedStream, detail);
     }
@@ -234,7 +237,9 @@ fn certificate_text(why: &CertificateError) -> String {
             "its certificate is signed by nobody trusted here, or an intermediate is missing".into()
         }
         CertificateError::NotValidForNameContext { presented, .. } if presented.len() <= 4 => {
-            format!("its certificate is for other names ({})", presented.join(", "))
+            // They come as `DnsName("shop.example")`.
+            let names = presented.iter().map(|name| name.split('"').nth(1).unwrap_or(name));
+            format!("its certificate is for other names ({})", names.collect::<Vec<_>>().join(", "))
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "its certificate is for other names".into()

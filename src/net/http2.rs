@@ -14,13 +14,23 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use tokio::sync::Notify;
 
 /// An HTTP/2 connection. Clones are the same connection.
 #[derive(Clone)]
 pub struct Http2 {
     sender: SendRequest<Outgoing>,
-    most: Arc<AtomicUsize>,
+    terms: Arc<Terms>,
+}
+
+/// What the origin allows.
+#[derive(Default)]
+struct Terms {
+    most: AtomicUsize,
+    /// The origin has answered, so its settings are here.
+    known: AtomicBool,
+    changed: Notify,
 }
 
 impl Http2 {
@@ -31,25 +41,36 @@ impl Http2 {
     /// The preface could not be written.
     pub async fn new(io: Io, open: Open) -> hyper::Result<Http2> {
         let (sender, connection) = builder().handshake(TokioIo::new(io)).await?;
-        let most = Arc::new(AtomicUsize::new(MOST_STREAMS));
-        let told = most.clone();
+        let terms = Arc::new(Terms { most: AtomicUsize::new(MOST_STREAMS), ..Terms::default() });
+        let told = terms.clone();
         tokio::spawn(async move {
             let _open = open;
             let mut connection = pin!(connection);
+            let mut changed = pin!(told.changed.notified());
+            let mut waits = true;
             // How it ended is told to its streams.
             let _ended = poll_fn(|context| {
+                waits = waits && changed.as_mut().poll(context).is_pending();
                 let ended = connection.as_mut().poll(context);
-                told.store(connection.current_max_send_streams().min(MOST_STREAMS), Relaxed);
+                told.most.store(connection.current_max_send_streams().min(MOST_STREAMS), Relaxed);
                 ended
             })
             .await;
         });
-        Ok(Http2 { sender, most })
+        Ok(Http2 { sender, terms })
     }
 
     /// How many streams the origin, and we, allow on it at once.
     pub fn most_streams(&self) -> usize {
-        self.most.load(Relaxed)
+        self.terms.most.load(Relaxed)
+    }
+
+    /// An answer came, and the origin's settings before it. hyper does not tell when they come:
+    /// they are read when the connection's task next runs.
+    pub fn answered(&self) {
+        if !self.terms.known.swap(true, Relaxed) {
+            self.terms.changed.notify_one();
+        }
     }
 
     /// Whether no stream can be opened on it.

@@ -1,12 +1,12 @@
 //! What is out of the pool, and finds its way back by itself: connections, streams, dials.
 
+use crate::net::dial::Protocol;
 use crate::net::http1::Http1;
 use crate::net::http2::Http2;
 use crate::net::pool::Inner;
 use crate::net::target::Target;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use tokio::sync::Notify;
 
 /// Where a connection belongs.
 #[derive(Clone, Debug)]
@@ -55,13 +55,11 @@ impl Drop for Stream {
     }
 }
 
-/// A dial under way; its end is told to those who wait for what it brings.
+/// A dial under way. Its end is told to those who wait for what it brings; there are none unless
+/// HTTP/2 is expected, and whoever dials meanwhile must not be disturbed.
 #[derive(Debug)]
 pub(super) struct Dialling {
     pub(super) home: Home,
-    pub(super) arrivals: Arc<Notify>,
-    /// How many others were dialling already.
-    pub(super) others: usize,
 }
 
 impl Drop for Dialling {
@@ -69,7 +67,9 @@ impl Drop for Dialling {
         let mut places = self.home.inner.lock();
         if let Some(place) = places.by_target.get_mut(&self.home.target) {
             place.dialling = place.dialling.saturating_sub(1);
-            place.arrivals.notify_waiters();
+            if place.speaks == Some(Protocol::Http2) {
+                place.arrivals.notify_waiters();
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 //! that is all it knows of the pace.
 
 pub mod body;
+pub mod connect;
 pub mod connect_io;
 pub mod dial;
 pub mod exchange;

@@ -18,7 +18,7 @@ pub struct Outbound {
     /// `Host` included.
     pub head: request::Parts,
     pub body: Replay,
-    /// Told of interim answers (1xx but 101), over HTTP/1.1.
+    /// Told of interim answers (1xx but 100 and 101), over HTTP/1.1.
     pub informational: Option<Informational>,
 }
 
@@ -50,7 +50,10 @@ impl Outbound {
         let mut request = Request::from_parts(head, body);
         if let Some(told) = self.informational.clone() {
             hyper::ext::on_informational(&mut request, move |interim| {
-                told(interim.status(), interim.headers());
+                // Whether the client may send its body was ours to say (http.md, choices).
+                if interim.status() != StatusCode::CONTINUE {
+                    told(interim.status(), interim.headers());
+                }
             });
         }
         request

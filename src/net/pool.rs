@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
 /// Upstream connections. Clones are the same pool.
 #[derive(Clone, Debug)]
@@ -200,25 +201,27 @@ impl Inner {
         Stream { connection, serial, home }
     }
 
-    /// What `target` was found to speak.
-    pub(super) fn speaks(&self, target: &Target) -> Option<Protocol> {
-        self.lock().by_target.get(target)?.speaks
-    }
-
     /// Remembers what `target` speaks.
     pub(super) fn learn(&self, target: &Target, protocol: Protocol) {
         self.lock().place(target.clone()).speaks = Some(protocol);
     }
 
-    /// Announces a dial that may bring HTTP/2.
-    pub(super) fn announce(self: &Arc<Inner>, target: &Target) -> Dialling {
+    /// Tells when a connection to share arrives, or a dial ends without one.
+    pub(super) fn arrivals(&self, target: &Target) -> Arc<Notify> {
+        self.lock().place(target.clone()).arrivals.clone()
+    }
+
+    /// Announces a dial that may bring HTTP/2. `None`: one is under way that will, and is enough
+    /// for all.
+    pub(super) fn announce(self: &Arc<Inner>, target: &Target) -> Option<Dialling> {
         let mut places = self.lock();
         let place = places.place(target.clone());
-        let others = place.dialling;
+        if place.speaks == Some(Protocol::Http2) && place.dialling > 0 {
+            return None;
+        }
         place.dialling += 1;
-        let arrivals = place.arrivals.clone();
         drop(places);
-        Dialling { home: Home { inner: self.clone(), target: target.clone() }, arrivals, others }
+        Some(Dialling { home: Home { inner: self.clone(), target: target.clone() } })
     }
 
     /// One more open connection.

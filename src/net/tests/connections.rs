@@ -204,6 +204,7 @@ async fn interim_answers_are_told_and_a_switch_nobody_asked_for_is_a_fault() {
     let shop = origin(move |peer| async move {
         let mut peer = peer;
         peer.head().await;
+        peer.say("HTTP/1.1 100 Continue\r\n\r\n").await;
         peer.say(hints).await;
         peer.say(HELLO).await;
         peer.head().await;

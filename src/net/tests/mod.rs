@@ -5,5 +5,7 @@ mod body;
 mod connections;
 mod dialling;
 mod faults;
+mod http2;
+mod secure;
 mod tls;
 mod world;

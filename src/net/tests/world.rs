@@ -110,6 +110,11 @@ impl Peer {
         let _gone = self.stream.write_all(text.as_bytes()).await;
     }
 
+    /// The stream, and where to note what comes on it.
+    pub(super) fn split(self) -> (TcpStream, Note) {
+        (self.stream, Note { nth: self.nth, heads: self.heads })
+    }
+
     /// Ends with an RST.
     pub(super) fn reset(self) {
         let stream = self.stream.into_std().expect("std");
@@ -121,6 +126,18 @@ impl Peer {
         while self.head().await.is_some() {
             self.say(answer).await;
         }
+    }
+}
+
+/// Notes what an origin is asked, apart from the stream.
+pub(super) struct Note {
+    pub nth: usize,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl Note {
+    pub(super) fn push(&self, note: &str) {
+        self.heads.lock().expect("heads").push(note.to_owned());
     }
 }
 
