@@ -8,4 +8,5 @@ mod faults;
 mod http2;
 mod secure;
 mod tls;
+mod wire;
 mod world;
