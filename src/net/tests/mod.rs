@@ -7,6 +7,7 @@ mod dialling;
 mod faults;
 mod http2;
 mod secure;
+mod through;
 mod tls;
 mod wire;
 mod world;
