@@ -47,8 +47,14 @@ impl Scene {
         Arc::new(Scene { cell, agenda: Agenda::new(), started: AtomicUsize::new(0) })
     }
 
-    /// Lines up; `None` if it started at once.
+    /// Lines up and looks once; `None` if it started at once.
     fn join(&self, client: u64, now: Tick) -> Option<Waiting> {
+        let waiting = self.line_up(client, now)?;
+        self.look(&waiting, now).is_none().then_some(waiting)
+    }
+
+    /// Lines up; `None` if it started at once.
+    fn line_up(&self, client: u64, now: Tick) -> Option<Waiting> {
         let ticket = Ticket {
             scope: self.cell.scope().clone(),
             client: Client { origin: client, lane: 0 },
@@ -63,13 +69,7 @@ impl Scene {
             self.cell.enter_with(&self.agenda, now, |house| house.join(&ticket, bounds));
         finish(effects);
         match joined {
-            Joined::Held(who) => {
-                let waiting = Waiting { who, calls: Arc::default() };
-                match self.look(&waiting, now) {
-                    None => Some(waiting),
-                    Some(_) => None,
-                }
-            }
+            Joined::Held(who) => Some(Waiting { who, calls: Arc::default() }),
             Joined::Started(_) | Joined::Gone => {
                 self.started.fetch_add(1, Ordering::SeqCst);
                 None
@@ -116,6 +116,13 @@ impl Scene {
         let (_, effects) =
             self.cell.enter_with(&self.agenda, now, |house| house.learn(lesson, now));
         finish(effects);
+    }
+
+    /// A stall, and time until its pace has passed: the guard is down again.
+    fn climb_and_rest(&self) {
+        self.learn(PaceMove::Climb, at(0));
+        finish(self.cell.enter(&self.agenda, at(3000), |_| ()));
+        assert!(!self.cell.slot().guarded && self.cell.slot().rung == 1);
     }
 
     /// The timer, at `now`.
@@ -167,16 +174,19 @@ fn two_rungs() -> PaceRules {
 fn of_two_claims_of_one_slot_and_a_climb_one_start_at_most_is_won() {
     check(|| {
         let scene = Scene::new(two_rungs());
-        scene.learn(PaceMove::Climb, at(0));
-        let claims: Vec<_> = (0..2)
-            .map(|_| {
-                let scene = scene.clone();
-                thread::spawn(move || drop(scene.claim(at(3000))))
-            })
-            .collect();
+        scene.climb_and_rest();
+        let claim = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.claim(at(3000)).is_some())
+        };
+        let climb = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.learn(PaceMove::Climb, at(2999)))
+        };
         scene.join(1, at(3000));
-        claims.into_iter().for_each(|claim| claim.join().expect("no panic"));
-        assert_eq!(scene.started.load(Ordering::SeqCst), 1);
+        claim.join().expect("no panic");
+        climb.join().expect("no panic");
+        assert!(scene.started.load(Ordering::SeqCst) <= 1);
     });
 }
 
@@ -187,29 +197,24 @@ fn a_release_reaches_who_lines_up_meanwhile_though_another_leaves() {
         let busy = scene.claim(at(0)).expect("free");
         let leaver = {
             let scene = scene.clone();
-            thread::spawn(move || {
-                if let Some(waiting) = scene.join(1, at(1)) {
-                    scene.leave(&waiting, at(1));
-                }
+            thread::spawn(move || match scene.line_up(1, at(1)) {
+                Some(waiting) => scene.leave(&waiting, at(1)),
+                // It came in time to start, and its attempt never ends.
+                None => {}
             })
         };
         let releaser = {
             let scene = scene.clone();
             thread::spawn(move || scene.release(busy, true, at(1)))
         };
-        let before = scene.started.load(Ordering::SeqCst);
-        let waiting = scene.join(2, at(1));
+        let waiting = scene.line_up(2, at(1));
         leaver.join().expect("no panic");
         releaser.join().expect("no panic");
-        match waiting {
-            Some(waiting) => {
-                if scene.started.load(Ordering::SeqCst) == before {
-                    scene.must_be_served(&waiting);
-                }
-            }
-            None => assert!(scene.started.load(Ordering::SeqCst) > 1),
-        }
-        assert!(scene.cell.slot().in_flight <= 1);
+        let handed = scene.cell.look(|hall, _| hall.handed);
+        let started = scene.started.load(Ordering::SeqCst);
+        assert_eq!(started + handed, 2, "the slot is in use again");
+        assert_eq!(scene.cell.slot().in_flight, 1);
+        drop(waiting);
     });
 }
 
@@ -217,22 +222,20 @@ fn a_release_reaches_who_lines_up_meanwhile_though_another_leaves() {
 fn what_is_given_back_is_granted_again() {
     check(|| {
         let scene = Scene::new(two_rungs());
-        scene.learn(PaceMove::Climb, at(0));
-        let start = scene.claim(at(3000));
-        let start = start.or_else(|| {
-            scene.join(9, at(3000));
-            None
-        });
-        let Some(start) = start else { return };
+        scene.climb_and_rest();
+        let start = scene.claim(at(3000)).expect("free");
         let giver = {
             let scene = scene.clone();
             thread::spawn(move || scene.release(start, false, at(3000)))
         };
         let waiting = scene.join(1, at(3000));
         giver.join().expect("no panic");
-        if let Some(waiting) = waiting {
-            let served = scene.must_be_served(&waiting);
-            assert!(served <= at(3000), "at once, not a pace later");
+        match waiting {
+            Some(waiting) => {
+                assert_eq!(waiting.calls.0.load(Ordering::SeqCst), 1, "at once, not a pace later");
+                scene.must_be_served(&waiting);
+            }
+            None => assert_eq!(scene.started.load(Ordering::SeqCst), 2),
         }
     });
 }

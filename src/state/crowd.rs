@@ -1,7 +1,7 @@
 //! How many are held, in all and for each client address: bounds, nothing else.
 
 use crate::state::limits::Limits;
-use crate::state::ticket::Line;
+use crate::state::ticket::Bound;
 use crate::sync::{Mutex, lock};
 use std::collections::HashMap;
 
@@ -34,14 +34,14 @@ impl Crowd {
     }
 
     /// Counts one of a client address in, or names the bound that is reached.
-    pub fn enter(&self, origin: u64) -> Result<(), Line> {
+    pub fn enter(&self, origin: u64) -> Result<(), Bound> {
         let mut counts = lock(&self.inner);
         if counts.all >= counts.most {
-            return Err(Line::All);
+            return Err(Bound::All);
         }
         let own = counts.by_origin.get(&origin).copied().unwrap_or(0);
         if own >= counts.most_per_client {
-            return Err(Line::Client);
+            return Err(Bound::Client);
         }
         counts.by_origin.insert(origin, own + 1);
         counts.all += 1;

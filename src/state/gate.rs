@@ -283,7 +283,7 @@ impl Gate {
 
     /// The row, made if there is none. A repeat that finds none failed before, and as a failure makes
     /// a row, somebody was served since, or it would still be there.
-    fn row_of(&self, scope: &Host, last_served: Tick) -> Arc<Cell> {
+    pub(crate) fn row_of(&self, scope: &Host, last_served: Tick) -> Arc<Cell> {
         self.scopes.find_or_make(scope, |scope| {
             let id = self.cells.fetch_add(1, Ordering::Relaxed);
             Cell::new(id, scope.clone(), self.rules(scope), last_served)

@@ -44,6 +44,8 @@ pub struct Hall {
     pub last_served: Tick,
     pub latest_served_start: Tick,
     pub cause: Option<Class>,
+    /// An operator keeps the scope on this rung, whatever is learnt.
+    pub pinned: Option<u8>,
     /// When the row was last of use.
     pub touched: Tick,
     /// The cell's entry on the agenda.
@@ -115,6 +117,7 @@ impl Hall {
             last_served: Tick::ZERO,
             latest_served_start: Tick::ZERO,
             cause: None,
+            pinned: None,
             touched: Tick::ZERO,
             armed: None,
             head_due: None,

@@ -4,6 +4,7 @@
 
 pub mod agenda;
 pub mod cell;
+pub mod command;
 pub mod crowd;
 pub mod gate;
 pub mod hall;

@@ -22,15 +22,10 @@ impl House<'_> {
     /// The row goes when the rung is 0, no pause runs and nobody waits. A configured throttle keeps
     /// it while it has something to count; so do repeats in flight, for the evidence.
     pub fn retire(&mut self) -> bool {
-        let hall = &*self.hall;
-        let quiet = hall.nobody_waits()
-            && hall.handed == 0
-            && hall.repeats == 0
-            && hall.memory.paused_until <= self.now;
-        if !quiet {
+        if !self.is_quiet() {
             return false;
         }
-        let (rules, now) = (&hall.rules, self.now);
+        let (rules, now) = (&self.hall.rules, self.now);
         let gone = self.cell.change(|slot| {
             let throttle = (rules.concurrency.is_some() || !rules.delay.is_zero())
                 && (slot.in_flight > 0 || slot.last_start + rules.delay + THROTTLE_REST > now);
@@ -45,11 +40,7 @@ impl House<'_> {
     /// Removes a row nobody asked for so long.
     pub fn expire(&mut self) {
         let idle = self.hall.rules.idle;
-        let quiet = self.hall.nobody_waits()
-            && self.hall.handed == 0
-            && self.hall.repeats == 0
-            && self.hall.memory.paused_until <= self.now
-            && self.hall.touched + idle <= self.now;
+        let quiet = self.is_quiet() && self.hall.touched + idle <= self.now;
         let now = self.now;
         let gone = quiet
             && self
@@ -62,6 +53,15 @@ impl House<'_> {
         if gone {
             self.effects.retired = Some(Eviction::Idle);
         }
+    }
+
+    /// Nobody waits, no pause runs, no repeat is in flight, and no operator holds on to the row.
+    fn is_quiet(&self) -> bool {
+        self.hall.nobody_waits()
+            && self.hall.handed == 0
+            && self.hall.repeats == 0
+            && self.hall.pinned.is_none()
+            && self.hall.memory.paused_until <= self.now
     }
 }
 

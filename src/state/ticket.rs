@@ -25,7 +25,7 @@ pub struct Ticket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Too many are held; worth another try after `retry_after`.
-    LineFull { which: Line, retry_after: Duration },
+    LineFull { which: Bound, retry_after: Duration },
     /// Not even the best case ends before its stated deadline; the best case is `retry_after` away.
     Infeasible { retry_after: Duration },
     /// The scope is paused until after the request's window.
@@ -38,7 +38,7 @@ pub enum Refusal {
 
 /// Which bound on held requests was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum Bound {
     Scope,
     Client,
     All,

@@ -8,7 +8,7 @@ use crate::pace::learn::{Move, learn};
 use crate::pace::slot::Slot;
 use crate::state::cell::{Cell, Start};
 use crate::state::hall::{Hall, House, Standing, Waiter};
-use crate::state::ticket::{Line, Refusal, Ticket};
+use crate::state::ticket::{Bound, Refusal, Ticket};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub struct Bounds {
     /// Requests held at once in the scope.
     pub per_scope: usize,
     /// The bound of all, or of the client, that is reached.
-    pub full: Option<Line>,
+    pub full: Option<Bound>,
     pub shutting_down: bool,
 }
 
@@ -189,7 +189,7 @@ impl House<'_> {
             return Some(Refusal::ShuttingDown);
         }
         let full = match self.hall.held() >= bounds.per_scope {
-            true => Some(Line::Scope),
+            true => Some(Bound::Scope),
             false => bounds.full,
         };
         if let Some(which) = full {
@@ -250,6 +250,7 @@ impl House<'_> {
     /// new rung and the old memory.
     fn apply(&mut self, taught: Move) -> Slot {
         let (rules, memory, now) = (&self.hall.rules, self.hall.memory, self.now);
+        let pinned = self.hall.pinned;
         let mut after = memory;
         let changed = self.cell.change(|slot| {
             let known = slot.last_start.max(match taught.pace {
@@ -259,13 +260,14 @@ impl House<'_> {
             let slot = Slot { last_start: known, ..slot };
             let (next, remembered) = learn(slot, memory, rules, taught, now);
             after = remembered;
-            Some(Slot { guarded: true, ..next })
+            Some(Slot { guarded: true, rung: pinned.unwrap_or(next.rung), ..next })
         });
         self.hall.memory = after;
         changed.unwrap_or_else(|slot| slot)
     }
 
-    fn send_hopeless_away(&mut self) {
+    /// Refuses all who can't be in time any longer.
+    pub fn send_hopeless_away(&mut self) {
         let sent: Vec<(usize, Refusal)> = self
             .hall
             .waiters

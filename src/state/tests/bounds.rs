@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::state::limits::Limits;
-use crate::state::ticket::Line;
+use crate::state::ticket::Bound;
 
 #[test]
 fn every_bound_on_held_requests_refuses_at_once() {
     let limits = Limits { held: 3, held_per_scope: 2, held_per_client: 1, ..Limits::default() };
     let world = World::with(GateRules { limits, ..GateRules::default() });
     world.climb_to(1);
-    let check = |client: u64, want: Line| {
+    let check = |client: u64, want: Bound| {
         let refused = world.claim(world.ticket(client)).poll();
         let Some(Err(Refusal::LineFull { which, retry_after })) = refused else {
             panic!("{client} is held")
@@ -17,9 +17,9 @@ fn every_bound_on_held_requests_refuses_at_once() {
         assert_eq!((which, retry_after), (want, seconds(2)));
     };
     let first = world.claim(world.ticket(1));
-    check(1, Line::Client);
+    check(1, Bound::Client);
     let _second = world.claim(world.ticket(2));
-    check(3, Line::Scope);
+    check(3, Bound::Scope);
     drop(first);
     let _third = world.claim(world.ticket(1));
     assert_eq!(world.gate.counters().held, 2);
@@ -164,4 +164,25 @@ fn new_rules_keep_rungs_and_everybody_held() {
     let healthy = Ticket { scope: Host::parse("other.example").unwrap(), ..world.ticket(1) };
     let _first = world.start(&healthy);
     assert!(world.claim(healthy).poll().is_none());
+}
+
+#[test]
+fn an_operator_pauses_resumes_pins_and_resets_a_host() {
+    let world = World::new(PaceRules::default());
+    let host = shop();
+    assert!(!world.gate.reset(&host));
+    world.gate.pause(&host, seconds(60));
+    let mut held = world.claim(world.ticket(1));
+    assert!(held.poll().is_none());
+    assert!(world.gate.resume(&host));
+    assert!(held.poll().unwrap().is_ok());
+    world.gate.pin(&host, 3);
+    world.teach(PaceMove::StepDown, Class::Served, None);
+    assert_eq!(world.rung(), Some(3));
+    let mut held = [world.claim(world.ticket(1)), world.claim(world.ticket(1))];
+    held.iter_mut().for_each(|held| drop(held.poll()));
+    assert!(world.gate.reset(&host));
+    held.iter_mut().for_each(|held| assert!(held.woken()));
+    drop(held);
+    assert_eq!(world.rung(), None);
 }

@@ -1,0 +1,82 @@
+//! What an operator may do to one host's row: reset, pause, resume, pin.
+//!
+//! Like every visit these serve whoever may go now; nobody is overtaken.
+
+use crate::clock::Tick;
+use crate::pace::learn::Memory;
+use crate::pace::scope::Host;
+use crate::pace::slot::Slot;
+use crate::state::gate::Gate;
+use crate::state::hall::House;
+use std::time::Duration;
+
+impl Gate {
+    /// Forgets what was learnt: rung 0, no pause, no pin. False if there is no row.
+    pub fn reset(&self, host: &Host) -> bool {
+        self.command(host, |house| {
+            house.hall.pinned = None;
+            house.hall.memory = Memory::default();
+            house.set_rung(0);
+        })
+    }
+
+    /// Ends a pause early; the pace stays. False if there is no row.
+    pub fn resume(&self, host: &Host) -> bool {
+        self.command(host, |house| house.hall.memory.paused_until = Tick::ZERO)
+    }
+
+    /// Nobody starts for so long. Whoever can't wait that long is sent away.
+    pub fn pause(&self, host: &Host, span: Duration) {
+        self.command_row(host, |house| {
+            let until = house.now + span;
+            let memory = &mut house.hall.memory;
+            memory.paused_until = memory.paused_until.max(until);
+            house.send_hopeless_away();
+        });
+    }
+
+    /// Keeps the host on a rung, whatever is learnt, until it is reset.
+    pub fn pin(&self, host: &Host, rung: u8) {
+        self.command_row(host, |house| {
+            let rung = rung.min(house.hall.rules.ladder.top());
+            house.hall.pinned = Some(rung);
+            house.set_rung(rung);
+        });
+    }
+
+    fn command(&self, host: &Host, act: impl FnOnce(&mut House<'_>)) -> bool {
+        let Some(cell) = self.scopes.find(host) else { return false };
+        self.visit(&cell, |house| {
+            let alive = !house.cell.slot().dead;
+            if alive {
+                act(house);
+            }
+            alive
+        })
+    }
+
+    fn command_row(&self, host: &Host, act: impl Fn(&mut House<'_>)) {
+        loop {
+            let cell = self.row_of(host, Tick::ZERO);
+            let done = self.visit(&cell, |house| {
+                let alive = !house.cell.slot().dead;
+                if alive {
+                    act(house);
+                }
+                alive
+            });
+            if done {
+                return;
+            }
+            self.scopes.remove(&cell);
+        }
+    }
+}
+
+impl House<'_> {
+    /// The guard goes up with it: the word may not say all of it.
+    fn set_rung(&mut self, rung: u8) {
+        let _ = self.cell.change(|slot| Some(Slot { rung, guarded: true, ..slot }));
+        self.hall.touched = self.now;
+    }
+}
