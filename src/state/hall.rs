@@ -176,9 +176,7 @@ impl House<'_> {
         let appointment = self.hall.appointments.first().map(|(due, _)| *due);
         let moments = [next[0], next[1], appointment, Some(pause).filter(|end| *end > self.now)];
         self.hall.head_due = next[0];
-        if !self.must_guard() {
-            self.guard(false);
-        }
+        self.guard(self.must_guard());
         let wanted = if self.retire() { None } else { moments.into_iter().flatten().min() };
         if wanted != self.hall.armed {
             self.effects.bell = agenda.move_entry(self.cell, self.hall.armed, wanted);

@@ -179,8 +179,9 @@ fn an_operator_pauses_resumes_pins_and_resets_a_host() {
     world.gate.pin(&host, 3);
     world.teach(PaceMove::StepDown, Class::Served, None);
     assert_eq!(world.rung(), Some(3));
+    world.start(&world.ticket(1)).mark_used();
     let mut held = [world.claim(world.ticket(1)), world.claim(world.ticket(1))];
-    held.iter_mut().for_each(|held| drop(held.poll()));
+    held.iter_mut().for_each(|held| assert!(held.poll().is_none()));
     assert!(world.gate.reset(&host));
     held.iter_mut().for_each(|held| assert!(held.woken()));
     drop(held);
