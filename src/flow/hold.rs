@@ -11,7 +11,7 @@ use crate::pace::decide as pace;
 use crate::pace::scope::Host;
 use crate::state::hold::Hold;
 use crate::state::permit::Permit;
-use crate::state::ticket::{Line, Refusal};
+use crate::state::ticket::{Bound, Refusal};
 use std::time::Duration;
 
 /// How a claim ended.
@@ -128,9 +128,9 @@ pub fn refused(flow: &Flow, host: &Host, refusal: &Refusal) -> Ending {
     match refusal {
         Refusal::LineFull { which, retry_after } => {
             let text = match which {
-                Line::Scope => format!("the line for {host} is full"),
-                Line::Client => "this client has as many requests waiting as it may".to_owned(),
-                Line::All => "the proxy holds as many requests as it may".to_owned(),
+                Bound::Scope => format!("the line for {host} is full"),
+                Bound::Client => "this client has as many requests waiting as it may".to_owned(),
+                Bound::All => "the proxy holds as many requests as it may".to_owned(),
             };
             Ending::new(Case::LineFull, text).after(*retry_after)
         }

@@ -27,7 +27,7 @@ async fn forward(
     let (head, body) = request.into_parts();
     let body = Replay::new(body, 64 << 10, &Budget::new(1 << 20));
     let outbound = Outbound { head, body, informational: None };
-    let mut permit = Permit::unpaced(&to.host, crate::clock::Tick::ZERO);
+    let mut permit = Permit::plain(to.host.clone(), crate::clock::Tick::ZERO, false);
     Ok(pool.exchange(&mut permit, &to, &outbound, LIMITS).await?.response)
 }
 
