@@ -19,7 +19,7 @@ use crate::net::inbound::Inbound;
 use crate::state::permit::Permit;
 use crate::state::visit::Lesson;
 use bytes::Bytes;
-use http::{Response, StatusCode, response};
+use http::{HeaderMap, Response, StatusCode, response};
 
 /// How a request goes on.
 #[expect(clippy::large_enum_variant, reason = "handed on once, by value")]
@@ -61,9 +61,9 @@ pub fn settle(flow: &Flow, job: &mut Job, attempted: Attempted) -> Course {
             job.tries.class = Some(class);
             return Course::GiveUp(late(job));
         }
-        Came::Whole(whole) => judge(flow, &Outcome::Answer(head(flow, &whole.parts))),
-        Came::Flowing { parts, .. } => judge(flow, &Outcome::Answer(head(flow, parts))),
-        Came::Switched(_) => served(),
+        Came::Whole(whole) => answered(flow, whole.parts.status, &whole.parts.headers),
+        Came::Flowing { parts, .. } => answered(flow, parts.status, &parts.headers),
+        Came::Switched(response) => answered(flow, response.status(), response.headers()),
         Came::Fault(fault) => judge(flow, &Outcome::Fault(fault)),
     };
     let lesson = teach(flow, job, &mut permit, &judged.verdict);
@@ -72,8 +72,8 @@ pub fn settle(flow: &Flow, job: &mut Job, attempted: Attempted) -> Course {
     go_on(flow, job, permit, came, &judged, next)
 }
 
-fn head<'a>(flow: &Flow, parts: &'a response::Parts) -> Answer<'a> {
-    Answer { status: parts.status, headers: &parts.headers, arrived: flow.clock.wall() }
+fn answered(flow: &Flow, status: StatusCode, headers: &HeaderMap) -> Judged {
+    judge(flow, &Outcome::Answer(Answer { status, headers, arrived: flow.clock.wall() }))
 }
 
 fn judge(flow: &Flow, outcome: &Outcome<'_>) -> Judged {
@@ -82,17 +82,6 @@ fn judge(flow: &Flow, outcome: &Outcome<'_>) -> Judged {
         flow.meter.hint("retry-after", hint.read.word());
     }
     judged
-}
-
-fn served() -> Judged {
-    let answer = Response::new(());
-    let (parts, ()) = answer.into_parts();
-    let outcome = Outcome::Answer(Answer {
-        status: StatusCode::OK,
-        headers: &parts.headers,
-        arrived: std::time::SystemTime::UNIX_EPOCH,
-    });
-    classify(&outcome, &Measure { retry_after_max: std::time::Duration::ZERO })
 }
 
 /// What the verdict did.
