@@ -18,7 +18,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     host=$(rustc -vV | sed -n 's/^host: //p') && \
     cargo build --release --locked --target "$host" --bin pacegate && \
     install -D -m 0755 "target/$host/release/pacegate" /out/pacegate && \
-    install -d -m 0700 /out/data
+    install -d -m 0700 /out/volumes/data
 
 FROM scratch
 ARG VERSION=0.1.0
@@ -30,8 +30,9 @@ LABEL org.opencontainers.image.title="pacegate" \
       org.opencontainers.image.revision="${REVISION}"
 COPY LICENSE-MIT LICENSE-APACHE /licenses/
 COPY --from=build /out/pacegate /pacegate
-# The CA's key lives here, 0600, made at the first start. It belongs to the user below.
-COPY --from=build --chown=65532:65532 /out/data /data
+# The CA's key lives in /data, 0600, made at the first start. The folder is the user's below, 0700: a
+# folder copied by its parent's name keeps its mode.
+COPY --from=build --chown=65532:65532 /out/volumes/ /
 VOLUME /data
 
 # Inside a container loopback reaches nobody: the proxy listens to private networks, the admin port
