@@ -2,6 +2,7 @@
 //! behaviour; `world` is the stage they play on.
 
 mod documents;
+mod first_page;
 #[expect(dead_code, reason = "a stage has more props than the plays of the day use")]
 mod world;
 mod world_works;
