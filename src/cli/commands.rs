@@ -76,7 +76,7 @@ fn sources(settings: &Settings) -> Result<Sources, String> {
         flag("listen", format!("[{}]", all.join(", ")));
     }
     if let Some(admin) = settings.admin {
-        flag("admin.listen", format!("\"{admin}\""));
+        flag("admin.listen", admin.to_string());
     }
     if let Some(certs) = &settings.certs {
         flag("certs", certs.display().to_string());
