@@ -189,7 +189,8 @@ async fn stop_requested() {
 fn ladder(config: &Config) -> String {
     let paces: Vec<String> =
         config.pace.ladder.paces().iter().map(|pace| pace.as_secs_f64().to_string()).collect();
-    format!("{} s   retry window {:?}", paces.join(" "), config.retry.window)
+    let window = config.retry.window.as_secs_f64();
+    format!("{} s   retry window {} min", paces.join(" "), window / 60.0)
 }
 
 fn banner(app: &App, ladder: &str, file: Option<&Path>) -> String {
