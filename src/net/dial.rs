@@ -223,11 +223,24 @@ fn first_ready<T>(
     None
 }
 
-/// A port that refuses says more than a network that can't be reached.
+/// A port that refuses says more than a network that can't be reached, and a server that hangs up
+/// or is silent more than a port of its other family that nobody listens on.
 fn more_telling(before: Option<io::Error>, now: io::Error) -> io::Error {
     match before {
-        Some(before) if before.kind() == io::ErrorKind::ConnectionRefused => before,
+        Some(before) if telling(before.kind()) >= telling(now.kind()) => before,
         Some(_) | None => now,
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library's enum, which grows")]
+fn telling(kind: io::ErrorKind) -> u8 {
+    match kind {
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::TimedOut => 2,
+        io::ErrorKind::ConnectionRefused => 1,
+        _other => 0,
     }
 }
 
@@ -244,3 +257,23 @@ async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
 const STAGGER: Duration = Duration::from_millis(250);
 /// Below the 5 minutes after which most NATs forget a connection.
 const KEEPALIVE: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::more_telling;
+    use std::io::ErrorKind;
+
+    #[test]
+    fn of_several_addresses_the_most_telling_error_is_told() {
+        use ErrorKind::{ConnectionRefused, ConnectionReset, HostUnreachable, TimedOut};
+        let check = |one: ErrorKind, other: ErrorKind, want| {
+            for (before, now) in [(one, other), (other, one)] {
+                assert_eq!(more_telling(Some(before.into()), now.into()).kind(), want);
+            }
+        };
+        check(ConnectionReset, ConnectionRefused, ConnectionReset);
+        check(TimedOut, ConnectionRefused, TimedOut);
+        check(ConnectionRefused, HostUnreachable, ConnectionRefused);
+        check(ConnectionReset, HostUnreachable, ConnectionReset);
+    }
+}
