@@ -6,8 +6,10 @@
 
 pub mod answer;
 pub mod arrival;
+pub mod ask;
 pub mod authority;
 pub mod client;
+pub mod door;
 pub mod folder;
 pub mod message;
 pub mod metrics;

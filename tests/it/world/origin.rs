@@ -83,6 +83,11 @@ impl Origin {
 
     fn start(tls: Option<Arc<ServerConfig>>) -> Origin {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        Origin::behind(listener, tls)
+    }
+
+    /// An origin that takes its callers from this listener.
+    pub fn behind(listener: TcpListener, tls: Option<Arc<ServerConfig>>) -> Origin {
         let address = listener.local_addr().expect("a bound socket has an address");
         let stage = Arc::new(Stage::new(tls));
         let shared = stage.clone();
