@@ -19,6 +19,7 @@ use http::{Response, StatusCode, response};
 use http_body::Body;
 use http_body_util::BodyExt;
 use std::pin::pin;
+use std::future::ready;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -76,7 +77,7 @@ pub async fn make(flow: &Flow, job: &mut Job, permit: Permit) -> Attempted {
     let came = tokio::select! {
         biased;
         came = exchange(flow, job, &mut underway, &mut timing) => came,
-        () = job.presence.left(job.fin()) => Came::Left { headless: true },
+        () = job.presence.left(ready(job.fin_in_flight())) => Came::Left { headless: true },
         () = flow.clock.sleep_until(job.limits.deadline.unwrap_or(Tick::NEVER)) => Came::Late,
     };
     let headless = underway.headless;
@@ -110,8 +111,8 @@ impl Drop for Underway<'_> {
     }
 }
 
-/// What a client's leaving teaches: after `retry.abandoned_after` without a head it was the site
-/// that hung.
+/// Counts an attempt that was not waited for to its end, and teaches what that means: after
+/// `retry.abandoned_after` without a head it was the site that hung.
 pub fn given_up(flow: &Flow, permit: &mut Permit, headless: bool) -> Class {
     let now = flow.clock.now();
     let hung = headless && now.since(permit.started()) >= flow.retry.abandoned_after;
@@ -120,6 +121,7 @@ pub fn given_up(flow: &Flow, permit: &mut Permit, headless: bool) -> Class {
         false => (Class::ClientGone, PaceMove::Nothing),
     };
     flow.learn(permit, Lesson { pace, pause: None, class }, now);
+    flow.meter.attempt(permit.scope(), class);
     class
 }
 

@@ -73,7 +73,7 @@ async fn in_line(flow: &Flow, job: &Job, hold: &mut Hold) -> Held {
                 Ok(permit) => Held::Go(permit),
                 Err(refusal) => Held::Over(refused(flow, &job.target.host, &refusal)),
             },
-            () = job.presence.left(job.fin()) => return Held::Left,
+            () = job.presence.left(job.fin_while_held()) => return Held::Left,
             () = flow.clock.sleep_until(end(job, closing)) => match at_end(flow, job) {
                 AtEnd::LastSend => {
                     closing = true;

@@ -4,6 +4,8 @@ use crate::clock::Tick;
 use crate::flow::presence::{Fin, Presence};
 use crate::flow::record::Trip;
 use crate::flow::settings::{Preset, Retry, times};
+use crate::judge::outcome::Sent;
+use crate::judge::replay::{Unsafe, repeatable};
 use crate::judge::verdict::Class;
 use crate::net::body::Budget;
 use crate::net::outbound::Outbound;
@@ -13,6 +15,7 @@ use crate::policy::wishes::Wishes;
 use crate::state::ticket::Ticket;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Version, response};
+use http_body_util::BodyExt;
 use hyper::upgrade::OnUpgrade;
 use std::time::Duration;
 
@@ -119,9 +122,33 @@ impl Job {
         }
     }
 
-    /// What a FIN of its client means.
-    pub fn fin(&self) -> Fin {
-        let whole = self.outbound.body.progress().complete;
-        if whole && self.version == Version::HTTP_11 { Fin::Probe } else { Fin::Departure }
+    /// Whether it may be sent again after an attempt of which so much was sent.
+    pub fn is_repeatable(&self, sent: Sent, rule: Unsafe) -> bool {
+        let (head, kept) = (&self.outbound.head, self.outbound.body.repeatable());
+        repeatable(&head.method, &head.headers, sent, rule, kept)
+    }
+
+    /// What a FIN of its client means while it is held. Whether the body is whole is seen by
+    /// reading it: after a FIN that is what the sockets have, and only what may be kept is read.
+    pub async fn fin_while_held(&self) -> Fin {
+        let known = self.version == Version::HTTP_11 && self.outbound.body.repeatable();
+        if known && self.is_whole().await { Fin::Probe } else { Fin::Departure }
+    }
+
+    /// What a FIN of its client means while an attempt is under way, which itself fails if the body
+    /// is not whole.
+    pub fn fin_in_flight(&self) -> Fin {
+        if self.version == Version::HTTP_11 { Fin::Probe } else { Fin::Departure }
+    }
+
+    async fn is_whole(&self) -> bool {
+        let body = &self.outbound.body;
+        let mut reading = body.outgoing();
+        while let Some(frame) = reading.frame().await {
+            if frame.is_err() || !body.repeatable() {
+                return false;
+            }
+        }
+        body.repeatable()
     }
 }

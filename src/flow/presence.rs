@@ -33,17 +33,20 @@ impl Presence {
         }
     }
 
-    /// Waits until the client has left.
-    pub async fn left(&self, fin: Fin) {
+    /// Waits until the client has left. `fin` is asked once it has sent a FIN.
+    pub async fn left(&self, fin: impl Future<Output = Fin>) {
         let Presence::Watched { watch, aside } = self else {
             return std::future::pending().await;
         };
-        match (watch.hang_up().await, fin) {
-            (HangUp::Reset, _) | (HangUp::Finished, Fin::Departure) => {}
-            (HangUp::Finished, Fin::Probe) => {
-                aside.probe();
-                watch.reset().await;
-            }
+        match watch.hang_up().await {
+            HangUp::Reset => {}
+            HangUp::Finished => match fin.await {
+                Fin::Departure => {}
+                Fin::Probe => {
+                    aside.probe();
+                    watch.reset().await;
+                }
+            },
         }
     }
 }

@@ -26,6 +26,7 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
+use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -200,7 +201,7 @@ async fn hold(
     let mark = flow.meter.hold_began(host, why, now);
     let result = tokio::select! {
         claimed = &mut held => claimed,
-        () = presence.left(Fin::Departure) => Err(Refusal::WindowClosed),
+        () = presence.left(ready(Fin::Departure)) => Err(Refusal::WindowClosed),
         () = flow.clock.sleep_until(limit) => Err(Refusal::WindowClosed),
     };
     flow.meter.hold_ended(mark, flow.clock.now());

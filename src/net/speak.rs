@@ -30,6 +30,8 @@ pub struct Aside {
 #[derive(Debug, Default)]
 struct State {
     queued: Vec<u8>,
+    /// The client has been asked whether it is still there.
+    probed: bool,
     heard: Heard,
 }
 
@@ -48,9 +50,13 @@ pub enum Heard {
 
 impl Aside {
     /// Queues the interim answer that tells a half-closed client from a gone one: the first waits
-    /// on, the second's machine answers with a reset.
+    /// on, the second's machine answers with a reset. Once is enough: whoever has finished stays
+    /// so.
     pub fn probe(&self) {
-        self.lock().queued.extend_from_slice(CONTINUE);
+        let mut state = self.lock();
+        if !std::mem::replace(&mut state.probed, true) {
+            state.queued.extend_from_slice(CONTINUE);
+        }
     }
 
     /// What came from the client so far.

@@ -3,6 +3,7 @@
 
 mod documents;
 mod first_page;
+mod leaving;
 #[expect(dead_code, reason = "a stage has more props than the plays of the day use")]
 mod world;
 mod world_works;
