@@ -6,8 +6,9 @@ use crate::flow::job::Job;
 use crate::flow::journal::Start;
 use crate::flow::settings::Preset;
 use crate::flow::works::Flow;
-use crate::judge::outcome::{Fault, FaultKind, Sent};
-use crate::judge::verdict::{Class, PaceMove};
+use crate::judge::classify::{Measure, classify};
+use crate::judge::outcome::{Answer, Fault, FaultKind, Outcome, Sent};
+use crate::judge::verdict::{Class, PaceMove, Repeat};
 use crate::net::exchange::{Exchanged, Limits};
 use crate::net::headers::response::{forward, forward_trailers};
 use crate::net::inbound::Inbound;
@@ -18,8 +19,8 @@ use http::header::{CONTENT_TYPE, HeaderMap};
 use http::{Response, StatusCode, response};
 use http_body::Body;
 use http_body_util::BodyExt;
-use std::pin::pin;
 use std::future::ready;
+use std::pin::pin;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -120,8 +121,8 @@ pub fn given_up(flow: &Flow, permit: &mut Permit, headless: bool) -> Class {
         true => (Class::Abandoned, PaceMove::Climb),
         false => (Class::ClientGone, PaceMove::Nothing),
     };
-    flow.learn(permit, Lesson { pace, pause: None, class }, now);
     flow.meter.attempt(permit.scope(), class);
+    flow.learn(permit, Lesson { pace, pause: None, class }, now);
     class
 }
 
@@ -153,19 +154,35 @@ async fn read(flow: &Flow, job: &Job, response: Response<Inbound>) -> Came {
     }
     let most = flow.buffers.response;
     let exact = body.size_hint().exact();
+    let failed = may_be_discarded(flow, job, &parts);
     let at_once = job.preset == Preset::Off
         || parts.status == StatusCode::PARTIAL_CONTENT
-        || is_event_stream(&parts.headers)
+        || (is_event_stream(&parts.headers) && !failed)
         || exact.is_some_and(|size| size > most as u64);
     if at_once && exact != Some(0) {
         return Came::Flowing { parts, first: Bytes::new(), rest: body };
     }
-    let patience = if exact.is_some() { Duration::MAX } else { UNKNOWN_PATIENCE };
+    let patience = match exact {
+        Some(_) => Duration::MAX,
+        None if failed => job.limits.response_timeout,
+        None => UNKNOWN_PATIENCE,
+    };
     match gather(body, most, patience).await {
         Ok(Gathered::Whole(body, trailers)) => Came::Whole(Whole { parts, body, trailers }),
         Ok(Gathered::Part(first, rest)) => Came::Flowing { parts, first, rest },
         Err(fault) => Came::Fault(fault),
     }
+}
+
+/// Whether the answer's head says that the request goes round again: then nobody waits for its
+/// bytes, and a slow body is no reason to pass the failure on.
+fn may_be_discarded(flow: &Flow, job: &Job, parts: &response::Parts) -> bool {
+    let wall = flow.clock.wall();
+    let answer = Answer { status: parts.status, headers: &parts.headers, arrived: wall };
+    let measure = Measure { retry_after_max: flow.retry.retry_after_max };
+    let verdict = classify(&Outcome::Answer(answer), &measure).verdict;
+    verdict.repeat == Repeat::InWindow
+        && job.is_repeatable(Sent::Perhaps, flow.retry.unsafe_methods)
 }
 
 fn unusable(job: &Job, kind: FaultKind) -> Fault {

@@ -36,6 +36,8 @@ pub enum Reply {
 pub struct Flowing {
     first: Option<Bytes>,
     rest: Inbound,
+    /// It broke off; said once what came before is out.
+    broken: Option<Fault>,
     permit: Option<Permit>,
     trip: Option<Trip>,
     outcome: RequestOutcome,
@@ -54,6 +56,7 @@ pub fn answer(flow: &Flow, mut job: Job, delivery: Delivery) -> Response<Reply> 
             let flowing = Flowing {
                 first: Some(first).filter(|first| !first.is_empty()),
                 rest,
+                broken: None,
                 permit: Some(permit),
                 outcome,
                 status: parts.status,
@@ -160,8 +163,13 @@ fn repeated(outcome: RequestOutcome, attempts: u32) -> RequestOutcome {
     outcome
 }
 
-/// `Pace-Status`, where there is something to say, or where it was asked for.
+/// `Preference-Applied` (RFC 7240 §3), and `Pace-Status` where there is something to say, or where
+/// it was asked for.
 fn mark(flow: &Flow, job: &Job, headers: &mut HeaderMap) {
+    if let Some(wait) = job.wishes.prefer_wait {
+        let value = HeaderValue::try_from(format!("wait={wait}")).expect("digits are ASCII");
+        headers.append(HeaderName::from_static("preference-applied"), value);
+    }
     let waited = job.trip.waited();
     let debug = job.wishes.debug == Some(true);
     let something = !waited.is_zero() || job.trip.attempts() > 1 || debug;
@@ -238,6 +246,9 @@ impl Flowing {
             self.count(first.len());
             return Poll::Ready(Some(Ok(Frame::data(first))));
         }
+        if let Some(fault) = self.broken.take() {
+            return Poll::Ready(Some(Err(fault)));
+        }
         let mut frame = ready!(Pin::new(&mut self.rest).poll_frame(cx));
         if let Some(Ok(frame)) = &mut frame
             && let Some(trailers) = frame.trailers_mut()
@@ -246,7 +257,14 @@ impl Flowing {
         }
         match &frame {
             Some(Ok(frame)) => self.count(frame.data_ref().map_or(0, Bytes::len)),
-            Some(Err(fault)) => self.broke(fault.clone()),
+            Some(Err(fault)) => {
+                // The library drops what it has not written when it hears of an error, and writes
+                // when there is nothing to read.
+                self.broken = Some(fault.clone());
+                self.broke(fault.clone());
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             None => self.end(self.outcome),
         }
         Poll::Ready(frame)

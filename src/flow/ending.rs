@@ -3,8 +3,9 @@
 //!
 //! This room only knows the words; `reply` makes a response of them.
 
-use crate::judge::outcome::FaultKind;
+use crate::judge::outcome::{Fault, FaultKind};
 use crate::metrics::labels::RequestOutcome;
+use crate::pace::scope::Host;
 use http::StatusCode;
 use std::time::Duration;
 
@@ -69,6 +70,18 @@ impl Ending {
     /// An ending with what happened.
     pub fn new(case: Case, what: impl Into<String>) -> Ending {
         Ending { case, what: what.into(), retry_after: None, received: None }
+    }
+
+    /// An ending of a request that was sent and never answered, when `what` ended: a 504,
+    /// whichever way its attempts failed (spec 2.1). `last` is how the last one did.
+    pub fn unanswered(host: &Host, what: &str, attempts: u32, last: Option<&Fault>) -> Ending {
+        let case = match last.map(|fault| Case::of(&fault.kind)) {
+            Some(case @ (Case::ConnectTimeout | Case::DnsTimeout)) => case,
+            Some(_) | None => Case::ResponseTimeout,
+        };
+        let tries = if attempts == 1 { "1 attempt".into() } else { format!("{attempts} attempts") };
+        let last = last.map_or_else(String::new, |fault| format!("; the last: {}", fault.detail));
+        Ending::new(case, format!("{host} gave no answer before {what} ended ({tries}{last})"))
     }
 
     /// With a time to come back.

@@ -110,10 +110,8 @@ fn at_end(flow: &Flow, job: &Job) -> AtEnd {
     AtEnd::Over(if unsent {
         never_sent(flow, &job.target.host, what)
     } else {
-        let attempts = job.tries.attempts;
-        let host = &job.target.host;
-        let text = format!("{host} gave no answer before {what} ended ({attempts} attempts)");
-        Ending::new(Case::ResponseTimeout, text)
+        let (host, attempts) = (&job.target.host, job.tries.attempts);
+        Ending::unanswered(host, what, attempts, job.trip.fault.as_ref())
     })
 }
 

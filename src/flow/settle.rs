@@ -12,7 +12,6 @@ use crate::judge::again::{self, Bounds, Next, Standing, Why, Wish};
 use crate::judge::classify::{Judged, Measure, classify};
 use crate::judge::outcome::{Answer, Fault, Outcome, Sent};
 use crate::judge::page::{self, Evidence};
-use crate::judge::replay::repeatable;
 use crate::judge::verdict::{Class, PaceMove, Verdict};
 use crate::metrics::labels::{self, Final};
 use crate::net::inbound::Inbound;
@@ -127,18 +126,10 @@ fn decide(flow: &Flow, job: &Job, came: &Came, verdict: &Verdict, taught: Taught
         Came::Flowing { parts, .. } => (Sent::Perhaps, Some(parts.status.as_u16())),
         Came::Switched(_) | Came::Left { .. } | Came::Late => (Sent::Perhaps, None),
     };
-    let kept = job.outbound.body.repeatable();
-    let may = repeatable(
-        &job.outbound.head.method,
-        &job.outbound.head.headers,
-        sent,
-        flow.retry.unsafe_methods,
-        kept,
-    );
     let standing = Standing {
         now: taught.now,
         attempts: job.tries.attempts,
-        repeatable: may,
+        repeatable: job.is_repeatable(sent, flow.retry.unsafe_methods),
         own_faults: if taught.own { job.tries.own_faults } else { 0 },
         scope_waits: taught.scope_waits,
         window_end: job.limits.window_end,
@@ -177,7 +168,9 @@ fn go_on(
         }
         (Came::Fault(fault), Next::Deliver | Next::GiveUp(_)) => {
             exhausted(flow, job, class, next);
-            Course::GiveUp(faulted(job, &fault))
+            let ending = faulted(job, &fault, next);
+            job.trip.fault = Some(fault);
+            Course::GiveUp(ending)
         }
         (Came::Whole(whole), Next::Deliver | Next::GiveUp(_)) => {
             exhausted(flow, job, class, next);
@@ -243,8 +236,19 @@ fn withheld(job: &Job, status: StatusCode) -> Ending {
     Ending { received: Some(status), ..Ending::new(Case::NotHttp, text) }
 }
 
-fn faulted(job: &Job, fault: &Fault) -> Ending {
-    let attempts = job.tries.attempts;
+fn faulted(job: &Job, fault: &Fault, next: Next) -> Ending {
+    let (host, attempts) = (&job.target.host, job.tries.attempts);
+    match next {
+        Next::GiveUp(Why::Window) => {
+            return Ending::unanswered(host, "the window", attempts, Some(fault));
+        }
+        Next::GiveUp(Why::Deadline) => {
+            return Ending::unanswered(host, "the stated deadline", attempts, Some(fault));
+        }
+        Next::GiveUp(Why::Unrepeatable | Why::Asked | Why::Attempts | Why::Page)
+        | Next::Deliver
+        | Next::Again { .. } => {}
+    }
     let tail = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };
     Ending::new(Case::of(&fault.kind), format!("{}{tail}", fault.detail))
 }

@@ -3,7 +3,15 @@
 
 mod documents;
 mod first_page;
+mod heads;
+mod ladder;
 mod leaving;
+mod pages;
+mod steering;
+mod tunnels;
+mod verdicts;
+mod waits;
+mod window;
 #[expect(dead_code, reason = "a stage has more props than the plays of the day use")]
 mod world;
 mod world_works;
