@@ -2,12 +2,16 @@
 //! behaviour; `world` is the stage they play on.
 
 mod documents;
+mod faults;
 mod first_page;
 mod heads;
 mod ladder;
 mod leaving;
+mod once;
 mod pages;
+mod shutdown;
 mod steering;
+mod story;
 mod tunnels;
 mod verdicts;
 mod waits;

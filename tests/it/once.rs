@@ -1,0 +1,166 @@
+//! A thousand requests that may not be sent twice, over every fault there is; and the same faults
+//! under requests that may.
+
+use crate::world::answer::{Answer, Then};
+use crate::world::arrival::Arrival;
+use crate::world::authority::Authority;
+use crate::world::client::Client;
+use crate::world::door::{Deaf, slamming};
+use crate::world::origin::Origin;
+use crate::world::proxy::World;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// Faults, by the number of a request.
+const FAULTS: usize = 10;
+const POSTS: usize = 1000;
+const GETS: usize = 100;
+const CLIENTS: usize = 24;
+
+/// What an origin does with the first arrival of request `number`.
+fn fault(number: usize) -> Answer {
+    match number % FAULTS {
+        0 => Answer::nothing(Then::Reset),
+        1 => Answer::nothing(Then::Close),
+        2 => Answer::raw("HTTP/1.1 200 OK\r\nContent-Le").then(Then::Reset),
+        3 => Answer::page("0123456789").cut(5, Then::Reset),
+        4 => Answer::page("").chunked("0123456789", 5).cut(7, Then::Close),
+        5 => Answer::status(429).body("429"),
+        6 => Answer::status(503).header("Retry-After", "0").body("503"),
+        7 => Answer::nothing(Then::Hang),
+        8 => Answer::status(500).early().then(Then::Reset),
+        _ => Answer::page("fine"),
+    }
+}
+
+/// An origin whose first answer to each target is a fault, and how often each was asked for.
+fn faulty() -> (Origin, Arc<Mutex<HashMap<String, usize>>>) {
+    let origin = Origin::http();
+    let seen: Arc<Mutex<HashMap<String, usize>>> = Arc::default();
+    let counts = seen.clone();
+    origin.decide("/once", move |arrival: &Arrival| {
+        let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = counts.entry(arrival.target.clone()).or_default();
+        *times += 1;
+        let number = arrival.target.rsplit('=').next().and_then(|text| text.parse().ok());
+        match times {
+            1 => fault(number.expect("a number")),
+            _ => Answer::page("fine"),
+        }
+    });
+    (origin, seen)
+}
+
+const CONFIG: &str = "pace: {ladder: [0, 0.001, 0.002, 0.003], drain: 32}\n\
+    retry: {window: 20s, response_timeout: 250ms, connect_timeout: 300ms, page_faults: none}\n";
+
+/// Lets many clients do the numbers from 0, each with a connection of its own.
+fn crowd(count: usize, one: impl Fn(&mut Option<Client>, usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                let mut client = None;
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        return;
+                    }
+                    one(&mut client, number);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn no_post_reaches_its_origin_twice_and_every_get_ends_in_its_page() {
+    let (origin, seen) = faulty();
+    let world = World::start(CONFIG);
+    crowd(POSTS, |client, number| {
+        let mut connection = client.take().unwrap_or_else(|| world.client());
+        // A host for ten: one's time-outs don't slow the others down.
+        let url = origin.url(&format!("h{}", number % 40), &format!("/once?post={number}"));
+        connection.say("POST", &url, "", &format!("body {number}"));
+        let answer = connection.response_to("POST").expect("some answer");
+        let want = match number % FAULTS {
+            0..=2 | 8 => vec![502, 500],
+            3 | 4 => vec![502],
+            5 => vec![429],
+            6 => vec![503],
+            7 => vec![504],
+            _ => vec![200],
+        };
+        assert!(want.contains(&answer.status), "{number}: {} {}", answer.status, answer.text());
+        if answer.whole && answer.header("connection").is_none() {
+            *client = Some(connection);
+        }
+    });
+    let counts = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    assert_eq!(counts.len(), POSTS, "each arrived");
+    let twice: Vec<_> = counts.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+    for arrival in origin.arrivals().iter().filter(|arrival| !arrival.body.is_empty()) {
+        let number = arrival.target.rsplit('=').next().expect("a number");
+        assert_eq!(arrival.body, format!("body {number}").as_bytes());
+    }
+    crowd(GETS, |client, number| {
+        let mut connection = client.take().unwrap_or_else(|| world.client());
+        let url = origin.url(&format!("g{}", number % 40), &format!("/once?get={number}"));
+        let answer = connection.get(&url);
+        assert_eq!((answer.status, answer.text().as_str()), (200, "fine"), "{number}");
+        *client = Some(connection);
+    });
+}
+
+#[test]
+fn a_key_makes_a_post_repeatable() {
+    let (origin, seen) = faulty();
+    let world = World::start(CONFIG);
+    for number in 0..8 {
+        let url = origin.url(&format!("h{number}"), &format!("/once?post={number}"));
+        let answer = world.ask("POST", &url, "Idempotency-Key: \"k\"\r\n", "body");
+        assert_eq!((answer.status, answer.text().as_str()), (200, "fine"), "{number}");
+    }
+    let counts = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    assert!(counts.values().all(|times| *times == 2), "{counts:?}");
+    assert!(origin.arrivals().iter().all(|arrival| arrival.body == b"body"));
+}
+
+#[test]
+fn a_post_whose_connection_failed_arrives_once() {
+    let deaf = Deaf::new();
+    let world = World::start(CONFIG);
+    let port = deaf.port();
+    let mut clients: Vec<_> = (0..10).map(|_| world.client()).collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        let url = format!("http://deaf.localhost:{port}/post?{number}");
+        client.say("POST", &url, "", "once");
+    }
+    world.await_metric("pacegate_retries_total", &[("class", "connect_timeout")], 10.0);
+    let heard = deaf.listen();
+    for client in &mut clients {
+        assert_eq!(client.response_to("POST").expect("an answer").status, 200);
+    }
+    let mut targets: Vec<_> = heard.arrivals().into_iter().map(|it| it.target).collect();
+    targets.sort();
+    let want: Vec<_> = (0..10).map(|number| format!("/post?{number}")).collect();
+    assert_eq!(targets, want);
+}
+
+#[test]
+fn a_post_whose_tls_failed_arrives_once() {
+    let authority = Authority::new();
+    let origin = Origin::https(&authority, &["shop.localhost"]);
+    let door = slamming(origin.address(), 3);
+    let roots = authority.file().display();
+    let world = World::start(&format!("{CONFIG}tls: {{roots: {roots}}}\n"));
+    let mut client = world.tunnel(&format!("shop.localhost:{}", door.port()));
+    client.send("POST /x HTTP/1.1\r\nHost: shop.localhost\r\nContent-Length: 4\r\n\r\nonce");
+    let answer = client.response_to("POST").expect("an answer");
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(origin.arrivals().len(), 1);
+    assert_eq!(world.metrics().count("pacegate_attempts_total", &[("class", "reset")]), 3.0);
+}
