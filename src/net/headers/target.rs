@@ -166,8 +166,9 @@ fn agree(host: &Host, port: u16, scheme: Scheme, named: Option<Named>) -> Result
 fn scheme(uri: &Uri, inside: Option<&Tunnel>) -> Result<Scheme, Refusal> {
     let text = uri.scheme_str().unwrap_or_default();
     let scheme = match () {
-        () if text.eq_ignore_ascii_case("http") => Scheme::Http,
-        () if text.eq_ignore_ascii_case("https") => Scheme::Https,
+        // A WebSocket begins as a request (RFC 6455 §3).
+        () if ["http", "ws"].iter().any(|it| text.eq_ignore_ascii_case(it)) => Scheme::Http,
+        () if ["https", "wss"].iter().any(|it| text.eq_ignore_ascii_case(it)) => Scheme::Https,
         () if text.is_empty() => return Err(Refusal::bad("the target is no URL")),
         () => return Err(Refusal::bad("only http and https URLs are fetched")),
     };
