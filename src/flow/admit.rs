@@ -4,6 +4,7 @@ use crate::clock::Tick;
 use crate::flow::conduct;
 use crate::flow::deliver::{Gone, Reply};
 use crate::flow::ending::{Case, Ending};
+use crate::flow::here;
 use crate::flow::job::{Job, Limits, Tries};
 use crate::flow::record::{Facts, Trip};
 use crate::flow::reply::{Asked, reply};
@@ -65,6 +66,9 @@ fn admit(
     let (mut parts, body) = request.into_parts();
     match read(flow, session, &mut parts, shape(&body)) {
         Ok(Read::Local) => Ok(Admitted::Local(Box::new(local(flow, session, &parts)))),
+        Ok(Read::LastHop(meant)) => {
+            Ok(Admitted::Local(Box::new(here::last_hop(flow, &parts, &meant, accepted))))
+        }
         Ok(Read::Journey(read)) => {
             Ok(Admitted::Job(Box::new(job(flow, session, parts, body, *read, accepted))))
         }
@@ -82,6 +86,8 @@ fn shape(body: &Incoming) -> Shape {
 
 enum Read {
     Local,
+    /// It may be forwarded no further.
+    LastHop(Box<RequestTarget>),
     Journey(Box<Journey>),
 }
 
@@ -112,6 +118,12 @@ fn read(
     if meant.host.as_str() == LOCAL {
         return Ok(Read::Local);
     }
+    if inside.is_none() && meant.scheme == Scheme::Https && !session.is_local() {
+        return Err(refused(
+            StatusCode::BAD_REQUEST,
+            "an https URL over the network needs CONNECT",
+        ));
+    }
     let caller = match &session.inside {
         Some(inside) => inside.caller.clone(),
         None => caller(flow, session, &parts.headers)?,
@@ -126,6 +138,9 @@ fn read(
     };
     flow.check(&target)?;
     let passage = forward(parts, &meant, body).map_err(bad)?;
+    if passage.answer_here {
+        return Ok(Read::LastHop(Box::new(meant)));
+    }
     Ok(Read::Journey(Box::new(Journey {
         target,
         version,
