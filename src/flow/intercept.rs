@@ -29,7 +29,7 @@ pub async fn intercept(
     wire: Rewound<Wire>,
 ) {
     let speaker = match timeout(HANDSHAKE, Box::pin(handshake(&flow, &host, wire))).await {
-        Ok(Ok(stream)) => Speaker::new(stream),
+        Ok(Ok(stream)) => Speaker::new(stream, flow.clock.clone()),
         Ok(Err(error)) => return flow.distrust(&agent, &host, &error.to_string()),
         Err(_) => return flow.meter.client_tls_failure(TlsFailure::Timeout),
     };

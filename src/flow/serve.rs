@@ -7,15 +7,17 @@ use crate::flow::deliver::{Gone, Reply};
 use crate::flow::presence::Presence;
 use crate::flow::session::Session;
 use crate::flow::works::Flow;
-use crate::net::speak::Speaker;
+use crate::net::speak::{Aside, Speaker};
 use crate::net::wire::Wire;
-use http::{Request, Response};
-use hyper::body::Incoming;
+use http::header::{CONNECTION, HeaderValue};
+use http::{Method, Request, Response, StatusCode, Version};
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -28,7 +30,7 @@ pub async fn connection(flow: Arc<Flow>, socket: TcpStream, peer: SocketAddr) {
     }) else {
         return;
     };
-    let speaker = Speaker::new(wire);
+    let speaker = Speaker::new(wire, flow.clock.clone());
     let presence = Presence::Watched { watch: speaker.inner().watch(), aside: speaker.aside() };
     let session = Session { peer, local, presence, inside: None };
     http1(flow, session, speaker).await;
@@ -47,9 +49,12 @@ where
         .auto_date_header(false)
         .max_headers(flow.heads.fields)
         .max_buf_size(flow.heads.bytes + flow.heads.target_bytes + LINES)
-        .header_read_timeout(None);
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD);
     let session = Arc::new(session);
-    let service = service_fn(|request| handle(flow.clone(), session.clone(), request));
+    let aside = speaker.aside();
+    let service =
+        service_fn(|request| handle(flow.clone(), session.clone(), aside.clone(), request));
     let mut connection =
         std::pin::pin!(builder.serve_connection(TokioIo::new(speaker), service).with_upgrades());
     let ended = tokio::select! {
@@ -78,7 +83,10 @@ where
         .max_header_list_size(flow.heads.bytes as u32)
         .max_send_buf_size(SEND_BUFFER);
     let session = Arc::new(Session { presence: Presence::Dropped, ..session });
-    let service = service_fn(|request| handle(flow.clone(), session.clone(), request));
+    let service = service_fn(|request| {
+        let (flow, session) = (flow.clone(), session.clone());
+        async move { admit::answer(&flow, &session, request).await }
+    });
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
@@ -101,11 +109,26 @@ async fn drained(draining: &mut watch::Receiver<bool>) {
 async fn handle(
     flow: Arc<Flow>,
     session: Arc<Session>,
+    aside: Aside,
     request: Request<Incoming>,
 ) -> Result<Response<Reply>, Gone> {
-    admit::answer(&flow, &session, request).await
+    aside.begins(!request.body().is_end_stream());
+    let tunnel = request.method() == Method::CONNECT;
+    let old = request.version() == Version::HTTP_10;
+    let mut response = admit::answer(&flow, &session, request).await?;
+    let status = response.status();
+    if status == StatusCode::SWITCHING_PROTOCOLS || (tunnel && status.is_success()) {
+        aside.hand_over();
+    } else if old {
+        // RFC 9112 §9.3: a proxy keeps no connection with an HTTP/1.0 client, whatever that says.
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    Ok(response)
 }
 
+/// From a connection's last answer, or its start, to the end of the next head: what is slower, or
+/// says nothing, is closed (http.md A5). A held request has its head and no such timer.
+const HEAD: Duration = Duration::from_secs(75);
 /// What lines have around names and values: the library's limit is on all of a head.
 const LINES: usize = 8 * 1024;
 /// Per connection (http.md row 99).

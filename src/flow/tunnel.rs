@@ -113,9 +113,14 @@ async fn look_inside(flow: Arc<Flow>, session: Arc<Session>, connect: Connect, u
             let inner = within(&session, &connect, true);
             Box::pin(intercept(flow, inner, host, connect.agent, wire)).await;
         }
+        Opening::Http(wire) if wire.prefix().starts_with(PREFACE) => {
+            flow.meter.tunnel(TunnelMode::PlainHttp);
+            let inner = within(&session, &connect, false);
+            Box::pin(serve::http2(flow, inner, wire)).await;
+        }
         Opening::Http(wire) => {
             flow.meter.tunnel(TunnelMode::PlainHttp);
-            let speaker = Speaker::new(wire);
+            let speaker = Speaker::new(wire, flow.clock.clone());
             let inner = within(&session, &connect, false);
             let presence = inner.presence.clone().through(speaker.aside());
             Box::pin(serve::http1(flow, Session { presence, ..inner }, speaker)).await;
@@ -208,6 +213,8 @@ async fn hold(
     result.map_err(|refusal| refused(flow, host, &refusal))
 }
 
+/// As much of HTTP/2's preface (RFC 9113 §3.4) as tells it from every request.
+const PREFACE: &[u8] = b"PRI *";
 const HTTPS: u16 = 443;
 /// Other protocols whose client waits for the server to speak (spec 2.6).
 const SILENCE: Duration = Duration::from_secs(3);

@@ -15,6 +15,7 @@ pub mod http2;
 pub mod inbound;
 pub mod lease;
 pub mod listen;
+pub mod literal;
 pub mod opening;
 pub mod outbound;
 pub mod patience;

@@ -19,6 +19,11 @@ impl<T> Rewound<T> {
         Rewound { prefix, inner }
     }
 
+    /// What lies in front.
+    pub fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
     /// Whether nothing lies in front.
     pub fn is_silent(&self) -> bool {
         self.prefix.is_empty()

@@ -4,11 +4,15 @@
 //! This room must not know why a request is held. It writes only between messages: the library
 //! flushes when its own write buffer is empty, and that is where our bytes go out.
 
+use crate::clock::Clock;
+use crate::net::literal::{BRACKETS, bracketed};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
 
 /// The connection's bytes, with ours in between.
 #[derive(Debug)]
@@ -19,6 +23,10 @@ pub struct Speaker<T> {
     pending: Vec<u8>,
     /// Nothing of the library's is half written: our bytes may go out.
     between: bool,
+    /// For the `Date` of what we answer.
+    clock: Clock,
+    /// Runs while a client sends on after our last byte.
+    lingering: Option<Pin<Box<Sleep>>>,
 }
 
 /// The request's end of it: shared with whoever serves the connection.
@@ -33,6 +41,10 @@ struct State {
     /// The client has been asked whether it is still there.
     probed: bool,
     heard: Heard,
+    /// The request under way has a body, which may not be read to its end.
+    has_body: bool,
+    /// What comes is no longer HTTP, and somebody reads it.
+    handed_over: bool,
 }
 
 /// What came from the client so far.
@@ -59,6 +71,16 @@ impl Aside {
         }
     }
 
+    /// A request begins, with or without a body.
+    pub fn begins(&self, has_body: bool) {
+        self.lock().has_body = has_body;
+    }
+
+    /// The connection is somebody else's from here on: an upgrade or a tunnel.
+    pub fn hand_over(&self) {
+        self.lock().handed_over = true;
+    }
+
     /// What came from the client so far.
     pub fn heard(&self) -> Heard {
         self.lock().heard.clone()
@@ -71,8 +93,15 @@ impl Aside {
 
 impl<T> Speaker<T> {
     /// Speaks over `inner`.
-    pub fn new(inner: T) -> Speaker<T> {
-        Speaker { inner, aside: Aside::default(), pending: Vec::new(), between: true }
+    pub fn new(inner: T, clock: Clock) -> Speaker<T> {
+        Speaker {
+            inner,
+            aside: Aside::default(),
+            pending: Vec::new(),
+            between: true,
+            clock,
+            lingering: None,
+        }
     }
 
     /// The end that serves.
@@ -110,6 +139,43 @@ impl<T: AsyncWrite + Unpin> Speaker<T> {
     }
 }
 
+impl<T: AsyncRead + Unpin> Speaker<T> {
+    /// Takes what a client still sends of a request that has its answer already. A socket closed
+    /// over unread bytes is reset, and a reset can take the answer with it (RFC 9112 §9.6).
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let (handed_over, has_body) = {
+            let state = self.aside.lock();
+            (state.handed_over, state.has_body)
+        };
+        if handed_over {
+            return Poll::Ready(Ok(()));
+        }
+        if has_body {
+            self.linger();
+        }
+        let mut taken = [0; 4096];
+        for _ in 0..AT_A_TIME {
+            let mut buffer = ReadBuf::new(&mut taken);
+            match Pin::new(&mut self.inner).poll_read(cx, &mut buffer) {
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                    self.linger();
+                }
+                Poll::Ready(_) => return Poll::Ready(Ok(())),
+                Poll::Pending => {
+                    let Some(timer) = &mut self.lingering else { return Poll::Ready(Ok(())) };
+                    return timer.as_mut().poll(cx).map(Ok);
+                }
+            }
+        }
+        cx.waker().wake_by_ref();
+        self.lingering.as_mut().map_or(Poll::Pending, |timer| timer.as_mut().poll(cx)).map(Ok)
+    }
+
+    fn linger(&mut self) {
+        self.lingering.get_or_insert_with(|| Box::pin(sleep(LINGER)));
+    }
+}
+
 impl<T: AsyncRead + Unpin> AsyncRead for Speaker<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -125,13 +191,19 @@ impl<T: AsyncRead + Unpin> AsyncRead for Speaker<T> {
                 Ok(()) => Heard::Closed,
                 Err(error) => Heard::Failed(error.to_string()),
             };
+            if buffer.remaining() >= BRACKETS
+                && let Some(mended) = bracketed(&buffer.filled()[before..])
+            {
+                buffer.set_filled(before);
+                buffer.put_slice(&mended);
+            }
         }
         drop(state);
         Poll::Ready(result)
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Speaker<T> {
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Speaker<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -139,7 +211,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Speaker<T> {
     ) -> Poll<io::Result<usize>> {
         ready!(self.poll_own(cx))?;
         if self.between
-            && let Some(answer) = refusal(bytes)
+            && let Some(answer) = refusal(bytes, &self.clock)
         {
             self.pending = answer;
             return Poll::Ready(Ok(bytes.len()));
@@ -173,13 +245,14 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Speaker<T> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_own(cx))?;
-        Pin::new(&mut self.inner).poll_shutdown(cx)
+        ready!(Pin::new(&mut self.inner).poll_shutdown(cx))?;
+        self.poll_linger(cx)
     }
 }
 
 /// The library's own answer to a request it can't read, told by its head: it alone has no `Date`
 /// (ours always do). Ours in its place says what happened.
-fn refusal(bytes: &[u8]) -> Option<Vec<u8>> {
+fn refusal(bytes: &[u8], clock: &Clock) -> Option<Vec<u8>> {
     let head = bytes.strip_suffix(b"\r\ncontent-length: 0\r\n\r\n")?;
     let (status, title, advice) = REFUSALS.iter().find(|(status, _, _)| {
         head.starts_with(b"HTTP/1.1 ") && head[9..].starts_with(status.as_bytes())
@@ -189,8 +262,9 @@ fn refusal(bytes: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let body = format!("pacegate: {title}\n{advice} (bad_request)\n");
+    let now = httpdate::fmt_http_date(clock.wall());
     let head = format!(
-        "HTTP/1.1 {status} {title}\r\nproxy-status: pacegate; error=http_request_error\r\n\
+        "HTTP/1.1 {status} {title}\r\ndate: {now}\r\nproxy-status: pacegate; error=http_request_error\r\n\
          content-type: text/plain; charset=utf-8\r\ncache-control: no-store\r\n\
          connection: close\r\ncontent-length: {}\r\n\r\n",
         body.len()
@@ -213,4 +287,8 @@ const REFUSALS: [(&str, &str, &str); 3] = [
     ),
 ];
 
+/// For a client that sends on after its answer, at most.
+const LINGER: Duration = Duration::from_secs(2);
+/// So many reads, then others have their turn.
+const AT_A_TIME: usize = 16;
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
