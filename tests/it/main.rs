@@ -1,17 +1,24 @@
 //! The proxy from outside: the real binary between scripted origins and raw clients. One module per
 //! behaviour; `world` is the stage they play on.
 
+mod bodies;
+mod connects;
 mod documents;
 mod faults;
+mod fields;
 mod first_page;
 mod heads;
+mod keeping;
 mod ladder;
 mod leaving;
 mod once;
 mod pages;
+mod second;
 mod shutdown;
 mod steering;
 mod story;
+mod streaming;
+mod targets;
 mod tunnels;
 mod verdicts;
 mod waits;

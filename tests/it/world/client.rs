@@ -23,6 +23,11 @@ impl Client {
         Client { wire: Wire::plain(stream), unread: Vec::new() }
     }
 
+    /// The other end of a connection that somebody made to us.
+    pub fn of(stream: TcpStream) -> Client {
+        Client { wire: Wire::plain(stream), unread: Vec::new() }
+    }
+
     /// Sends bytes.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.try_send(bytes).expect("the peer takes the bytes");
@@ -70,6 +75,44 @@ impl Client {
         }
     }
 
+    /// Reads one head, interim or final.
+    pub fn head(&mut self) -> Vec<u8> {
+        let head = message::read_head(&mut self.wire, &mut self.unread).expect("a head");
+        head.expect("a head before the end")
+    }
+
+    /// Reads so many bytes and keeps none.
+    pub fn skip(&mut self, count: u64) {
+        let mut left = count - self.unread.len().min(count as usize) as u64;
+        self.unread.drain(..(count - left) as usize);
+        let mut block = vec![0; 64 * 1024];
+        while left > 0 {
+            let most = block.len().min(left as usize);
+            let got = self.wire.read(&mut block[..most]).expect("more bytes");
+            assert!(got > 0, "it ends {left} bytes too soon");
+            left -= got as u64;
+        }
+    }
+
+    /// How long one write may take.
+    pub fn write_patience(&self, span: Duration) {
+        let socket = self.wire.socket();
+        socket.set_write_timeout(Some(span)).expect("a connected socket takes options");
+    }
+
+    /// Reads up to and with this text.
+    pub fn until_text(&mut self, text: &str) -> String {
+        loop {
+            let found = self.unread.windows(text.len()).position(|it| it == text.as_bytes());
+            let more = if found.is_some() { 0 } else { self.unread.len() + 1 };
+            if let Some(place) = found {
+                return message::latin1(&self.exactly(place + text.len()));
+            }
+            let all = self.exactly(more);
+            self.unread.splice(0..0, all);
+        }
+    }
+
     /// Asks for a tunnel; the answer has no body if it is a 200.
     pub fn connect_to(&mut self, authority: &str) -> Response {
         self.send(format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n"));
@@ -88,6 +131,36 @@ impl Client {
             }
         }
         Ok(Client { wire, unread: self.unread })
+    }
+
+    /// The same with every byte of the handshake sent by itself.
+    pub fn secure_in_drops(self, name: &str, config: Arc<ClientConfig>) -> io::Result<Client> {
+        let Wire::Plain(mut stream) = self.wire else {
+            panic!("TLS inside TLS is not played here")
+        };
+        let server = name.to_owned().try_into().map_err(io::Error::other)?;
+        let mut session = ClientConnection::new(config, server).map_err(io::Error::other)?;
+        while session.is_handshaking() {
+            let mut bytes = Vec::new();
+            while session.wants_write() {
+                session.write_tls(&mut bytes)?;
+            }
+            for byte in bytes {
+                stream.write_all(&[byte])?;
+            }
+            if session.is_handshaking() && session.wants_read() {
+                if session.read_tls(&mut stream)? == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                session.process_new_packets().map_err(io::Error::other)?;
+            }
+        }
+        Ok(Client { wire: Wire::client(session, stream), unread: self.unread })
+    }
+
+    /// Reads so many bytes.
+    pub fn exactly(&mut self, count: usize) -> Vec<u8> {
+        message::read_exactly(&mut self.wire, &mut self.unread, count).expect("so many bytes")
     }
 
     /// The names of the certificate the peer showed, as DER, leaf first. Nothing without TLS.

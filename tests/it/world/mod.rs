@@ -17,6 +17,7 @@ pub mod origin;
 pub mod proxy;
 pub mod response;
 pub mod stage;
+pub mod streams;
 pub mod wire;
 
 use pacegate::clock::{Clock, Tick};
