@@ -100,8 +100,10 @@ pub fn next(
     if let Some(why) = barred(verdict, status, standing, bounds, wish) {
         return Next::GiveUp(why);
     }
-    let not_before = own_wait(verdict, standing, bounds).map(|wait| standing.now + wait);
-    let start = not_before.unwrap_or(standing.now);
+    // A pause holds the whole scope, this request in its line with the others.
+    let own = if verdict.pause.is_some() { None } else { own_wait(standing, bounds) };
+    let not_before = own.map(|wait| standing.now + wait);
+    let start = standing.now + verdict.pause.or(own).unwrap_or_default();
     if start >= standing.window_end {
         return Next::GiveUp(Why::Window);
     }
@@ -146,10 +148,7 @@ impl Wish {
 /// How long the request itself has to wait, whatever the scope says. After a page's own failure:
 /// the ladder, a rung per such failure. Where nothing slows the scope down (`soft`, our own
 /// trouble): the same, but the first repeat goes at once.
-fn own_wait(verdict: &Verdict, standing: &Standing, bounds: &Bounds<'_>) -> Option<Duration> {
-    if verdict.pause.is_some() {
-        return verdict.pause;
-    }
+fn own_wait(standing: &Standing, bounds: &Bounds<'_>) -> Option<Duration> {
     let rung = match (standing.own_faults, standing.scope_waits) {
         (0, true) => return None,
         (0, false) => standing.attempts.saturating_sub(1),

@@ -83,10 +83,10 @@ fn a_stall_goes_round_again_until_the_window_ends() {
 
 #[test]
 fn a_wait_is_kept_if_it_fits_and_answered_now_if_not() {
-    case(Class::ExplicitWait, Some(59)).check(at(1059));
+    case(Class::ExplicitWait, Some(59)).check(AT_ONCE);
     case(Class::ExplicitWait, Some(60)).check(Next::GiveUp(Why::Window));
     let stated = |c: &mut Case| c.standing.deadline = Some(second(1030));
-    case(Class::ExplicitWait, Some(29)).with(stated).check(at(1029));
+    case(Class::ExplicitWait, Some(29)).with(stated).check(AT_ONCE);
     case(Class::ExplicitWait, Some(30)).with(stated).check(Next::GiveUp(Why::Deadline));
 }
 
