@@ -10,7 +10,7 @@ use crate::flow::record::{Facts, Trip};
 use crate::flow::reply::{Asked, reply};
 use crate::flow::session::{Caller, Session};
 use crate::flow::settings::ControlHeaders;
-use crate::flow::tunnel::{self, Connect};
+use crate::flow::tunnel::{self, Connect, Unmade};
 use crate::flow::works::Flow;
 use crate::metrics::labels::{RequestOutcome, Source};
 use crate::metrics::meter::RequestEnd;
@@ -41,7 +41,11 @@ pub async fn answer(
         let headers = request.headers().clone();
         return match connect(flow, session, request, accepted).await {
             Ok(response) => Ok(response),
-            Err(ending) => Ok(refuse(flow, &headers, &ending, accepted)),
+            Err(Unmade::Refused(ending)) => Ok(refuse(flow, &headers, &ending, accepted)),
+            Err(Unmade::Left) => {
+                flow.left_connect(accepted);
+                Err(Gone)
+            }
         };
     }
     match admit(flow, session, request, accepted) {
@@ -240,9 +244,10 @@ async fn connect(
     session: &Arc<Session>,
     request: Request<Incoming>,
     accepted: Tick,
-) -> Result<Response<Reply>, Ending> {
+) -> Result<Response<Reply>, Unmade> {
     if session.inside.is_some() {
-        return Err(refused(StatusCode::BAD_REQUEST, "a CONNECT inside a tunnel is not served"));
+        let why = "a CONNECT inside a tunnel is not served";
+        return Err(refused(StatusCode::BAD_REQUEST, why).into());
     }
     let headers = request.headers();
     let tunnel = Tunnel::of(request.uri(), headers, Scheme::Https).map_err(bad)?;

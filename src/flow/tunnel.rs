@@ -44,17 +44,30 @@ pub struct Connect {
     pub accepted: Tick,
 }
 
+/// Why a CONNECT gets no 200.
+pub enum Unmade {
+    Refused(Ending),
+    /// Its client left while it was held.
+    Left,
+}
+
+impl From<Ending> for Unmade {
+    fn from(ending: Ending) -> Unmade {
+        Unmade::Refused(ending)
+    }
+}
+
 /// Decides a CONNECT: refuses it, passes it through, or looks inside.
 pub async fn connect(
     flow: &Arc<Flow>,
     session: &Arc<Session>,
     connect: Connect,
     request: Request<Incoming>,
-) -> Result<Response<Reply>, Ending> {
+) -> Result<Response<Reply>, Unmade> {
     if flow.tunnel.deny_ports.contains(&connect.target.port) {
         let text = format!("port {} is on `tunnel.deny_ports`", connect.target.port);
         flow.meter.tunnel(TunnelMode::Denied);
-        return Err(Ending::new(Case::Denied, text));
+        return Err(Ending::new(Case::Denied, text).into());
     }
     flow.check(&connect.target).inspect_err(|_| flow.meter.tunnel(TunnelMode::Denied))?;
     if !flow.intercept.covers(&connect.target.host) {
@@ -76,7 +89,7 @@ async fn through(
     session: &Arc<Session>,
     connect: Connect,
     request: Request<Incoming>,
-) -> Result<Response<Reply>, Ending> {
+) -> Result<Response<Reply>, Unmade> {
     let limit = connect.accepted + flow.tunnel.hold;
     let origin = dial(flow, &session.presence, &connect, limit).await?;
     flow.meter.tunnel(TunnelMode::Passthrough);
@@ -154,7 +167,10 @@ where
     let limit = connect.accepted + flow.retry.window;
     match dial(flow, presence, connect, limit).await {
         Ok(origin) => join(client, origin).await,
-        Err(ending) => tracing::info!(target = %connect.target, why = ending.what, "tunnel closed"),
+        Err(Unmade::Refused(ending)) => {
+            tracing::info!(target = %connect.target, why = ending.what, "tunnel closed");
+        }
+        Err(Unmade::Left) => flow.left_connect(connect.accepted),
     }
 }
 
@@ -163,7 +179,7 @@ async fn dial(
     presence: &Presence,
     connect: &Connect,
     limit: Tick,
-) -> Result<TcpStream, Ending> {
+) -> Result<TcpStream, Unmade> {
     let mut permit = hold(flow, presence, connect, limit).await?;
     let dialled = flow.pool.dial(&mut permit, &connect.target).await;
     let (class, pace) = match &dialled {
@@ -172,7 +188,7 @@ async fn dial(
     };
     flow.meter.attempt(&connect.target.host, class);
     flow.learn(&mut permit, Lesson { pace, pause: None, class }, flow.clock.now());
-    dialled.map_err(|fault| Ending::new(Case::of(&fault.kind), fault.detail))
+    dialled.map_err(|fault| Ending::new(Case::of(&fault.kind), fault.detail).into())
 }
 
 fn judged(flow: &Flow, fault: &Fault) -> (Class, PaceMove) {
@@ -186,7 +202,7 @@ async fn hold(
     presence: &Presence,
     connect: &Connect,
     limit: Tick,
-) -> Result<Permit, Ending> {
+) -> Result<Permit, Unmade> {
     let host = &connect.target.host;
     let ticket = Ticket {
         scope: host.clone(),
@@ -205,12 +221,14 @@ async fn hold(
     let why = held.reason().map_or(Reason::Pace, reason);
     let mark = flow.meter.hold_began(host, why, now);
     let result = tokio::select! {
-        claimed = &mut held => claimed,
-        () = presence.left(ready(Fin::Departure)) => Err(Refusal::WindowClosed),
-        () = flow.clock.sleep_until(limit) => Err(Refusal::WindowClosed),
+        claimed = &mut held => claimed.map_err(|refusal| refused(flow, host, &refusal).into()),
+        () = presence.left(ready(Fin::Departure)) => Err(Unmade::Left),
+        () = flow.clock.sleep_until(limit) => {
+            Err(refused(flow, host, &Refusal::WindowClosed).into())
+        }
     };
     flow.meter.hold_ended(mark, flow.clock.now());
-    result.map_err(|refusal| refused(flow, host, &refusal))
+    result
 }
 
 /// As much of HTTP/2's preface (RFC 9113 §3.4) as tells it from every request.

@@ -12,8 +12,8 @@ use crate::flow::settings::{
 };
 use crate::judge::ourselves::Ourselves;
 use crate::judge::verdict::Class;
-use crate::metrics::labels::TlsFailure;
-use crate::metrics::meter::Meter;
+use crate::metrics::labels::{Phase, RequestOutcome, Source, TlsFailure};
+use crate::metrics::meter::{Meter, RequestEnd};
 use crate::net::body::Budget;
 use crate::net::headers::request::HeadLimits;
 use crate::net::pool::Pool;
@@ -114,6 +114,21 @@ impl Flow {
             let reached = line.reached;
             line.ourselves.timed_out(host.hash(), now, reached)
         }
+    }
+
+    /// Counts the client of a held CONNECT that left.
+    pub fn left_connect(&self, accepted: Tick) {
+        let took = self.clock.now().since(accepted);
+        self.meter.client_gone(Phase::Held, took);
+        self.meter.request_ended(&RequestEnd {
+            host: None,
+            outcome: RequestOutcome::ClientGone,
+            code: None,
+            source: Source::Proxy,
+            took,
+            attempts: 0,
+            waits: &[],
+        });
     }
 
     /// A client that says nothing of itself.

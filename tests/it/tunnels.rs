@@ -1,6 +1,7 @@
 //! Tunnels that are passed through: decided, paced and dialled before their 200.
 
 use crate::world::answer::{Answer, Then};
+use crate::world::client::Client;
 use crate::world::door::{Deaf, closed_port};
 use crate::world::now;
 use crate::world::origin::Origin;
@@ -107,13 +108,16 @@ fn a_connect_held_too_long_gets_503() {
 fn a_held_connect_whose_client_leaves_is_forgotten() {
     let world = world("30");
     stall(&world, "shop");
-    for _ in 0..2 {
+    for leave in [Client::reset, drop] {
         let mut client = world.client();
         client.send("CONNECT shop.localhost:443 HTTP/1.1\r\nHost: shop.localhost:443\r\n\r\n");
         world.await_held(1);
-        client.reset();
+        leave(client);
         world.await_held(0);
     }
+    world.await_metric("pacegate_client_gone_total", &[("phase", "held")], 2.0);
+    let early = [("kind", "deadline_infeasible")];
+    assert_eq!(world.metrics().count("pacegate_early_answers_total", &early), 0.0);
 }
 
 #[test]
