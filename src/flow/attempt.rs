@@ -55,8 +55,10 @@ pub enum Came {
     Left {
         headless: bool,
     },
-    /// The client's stated end came first.
-    Late,
+    /// The client's stated end came first, with no head yet if `headless`.
+    Late {
+        headless: bool,
+    },
 }
 
 /// A whole answer.
@@ -79,10 +81,14 @@ pub async fn make(flow: &Flow, job: &mut Job, permit: Permit) -> Attempted {
         biased;
         came = exchange(flow, job, &mut underway, &mut timing) => came,
         () = job.presence.left(ready(job.fin_in_flight())) => Came::Left { headless: true },
-        () = flow.clock.sleep_until(job.limits.deadline.unwrap_or(Tick::NEVER)) => Came::Late,
+        () = flow.clock.sleep_until(job.limits.deadline.unwrap_or(Tick::NEVER)) => Came::Late { headless: true },
     };
     let headless = underway.headless;
-    let came = if let Came::Left { .. } = came { Came::Left { headless } } else { came };
+    let came = match came {
+        Came::Left { .. } => Came::Left { headless },
+        Came::Late { .. } => Came::Late { headless },
+        Came::Whole(_) | Came::Flowing { .. } | Came::Switched(_) | Came::Fault(_) => came,
+    };
     Attempted { permit: underway.finish(), came, timing }
 }
 

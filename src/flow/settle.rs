@@ -55,8 +55,8 @@ pub fn settle(flow: &Flow, job: &mut Job, attempted: Attempted) -> Course {
             job.tries.class = Some(class);
             return Course::Left;
         }
-        Came::Late => {
-            let class = given_up(flow, &mut permit, true);
+        Came::Late { headless } => {
+            let class = given_up(flow, &mut permit, *headless);
             job.tries.class = Some(class);
             return Course::GiveUp(late(job));
         }
@@ -124,7 +124,7 @@ fn decide(flow: &Flow, job: &Job, came: &Came, verdict: &Verdict, taught: Taught
         Came::Fault(fault) => (fault.sent, None),
         Came::Whole(whole) => (Sent::Perhaps, Some(whole.parts.status.as_u16())),
         Came::Flowing { parts, .. } => (Sent::Perhaps, Some(parts.status.as_u16())),
-        Came::Switched(_) | Came::Left { .. } | Came::Late => (Sent::Perhaps, None),
+        Came::Switched(_) | Came::Left { .. } | Came::Late { .. } => (Sent::Perhaps, None),
     };
     let standing = Standing {
         now: taught.now,
@@ -194,7 +194,7 @@ fn go_on(
             false => Course::Deliver(Delivery::Flowing { parts, first, rest, permit, class }),
         },
         (Came::Switched(response), _) => Course::Deliver(Delivery::Switched(response)),
-        (Came::Left { .. } | Came::Late, _) => Course::Left,
+        (Came::Left { .. } | Came::Late { .. }, _) => Course::Left,
     }
 }
 
