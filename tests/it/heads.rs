@@ -152,3 +152,21 @@ fn a_discarded_attempt_leaves_nothing_behind() {
     let took = metrics.count("pacegate_request_duration_seconds_sum", &[]);
     assert!(took >= 0.3, "waits are part of it: {took}");
 }
+
+#[test]
+fn a_failure_too_large_to_keep_is_delivered_and_not_repeated() {
+    let origin = Origin::http();
+    let large = "x".repeat(70_000);
+    origin.on("/large", [Answer::status(503).body(&large)]);
+    origin.on("/small", [Answer::status(503).body("small")]);
+    let pace = "pace: {ladder: [0, 0.05]}\nretry: {window: 1s}\n";
+    let world = World::start(pace);
+    let answer = world.get(&origin.url("a", "/large"));
+    assert_eq!((answer.status, answer.body.len(), answer.whole), (503, large.len(), true));
+    assert_eq!(origin.arrivals().len(), 1);
+    assert_eq!(world.rung("a.localhost"), 1.0, "it climbed all the same");
+    let world = World::start(&format!("{pace}limits: {{kept_total: 3}}\n"));
+    let answer = world.get(&origin.url("a", "/small"));
+    assert_eq!((answer.status, answer.text().as_str()), (503, "small"));
+    assert_eq!(origin.arrivals_for("/small").len(), 1, "there is no room for it");
+}

@@ -197,3 +197,36 @@ fn a_held_request_owns_no_connection_to_its_origin_and_no_slot() {
     world.await_exactly("pacegate_origin_connections", &[], 0.0);
     assert_eq!(world.get(&origin.url("other", "/")).status, 200, "other hosts go on");
 }
+
+#[test]
+fn a_client_in_a_tunnel_that_closes_while_held_is_found_out() {
+    let authority = Authority::new();
+    let origin = Origin::https(&authority, &["shop.localhost"]);
+    origin.on("/stall", [Answer::status(500)]);
+    let roots = authority.file().display();
+    let world = World::start(&format!("tls: {{roots: {roots}}}\npace: {{ladder: [0, 1.2]}}\n"));
+    let to = format!("shop.localhost:{}", origin.port());
+    let stall = |client: &mut Client| {
+        client.send("GET /stall HTTP/1.1\r\nHost: shop.localhost\r\nPace-Retry: 0\r\n\r\n");
+        assert_eq!(client.response().status, 500);
+    };
+    let mut client = world.tunnel(&to);
+    stall(&mut client);
+    client.send("GET /page HTTP/1.1\r\nHost: shop.localhost\r\n\r\n");
+    client.finish();
+    let answer = client.response();
+    assert_eq!((answer.status, answer.interim), (200, vec![100]), "it only half-closed");
+    for polite in [true, false] {
+        let mut client = world.tunnel(&to);
+        stall(&mut client);
+        client.send("GET /left HTTP/1.1\r\nHost: shop.localhost\r\n\r\n");
+        world.await_held(1);
+        if polite {
+            client.finish();
+        }
+        drop(client);
+        world.await_held(0);
+    }
+    world.await_metric(GONE, &[("phase", "held")], 2.0);
+    assert!(origin.arrivals_for("/left").is_empty());
+}

@@ -18,6 +18,7 @@ mod shutdown;
 mod steering;
 mod story;
 mod streaming;
+mod streams;
 mod targets;
 mod tunnels;
 mod verdicts;

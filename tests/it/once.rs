@@ -164,3 +164,24 @@ fn a_post_whose_tls_failed_arrives_once() {
     assert_eq!(origin.arrivals().len(), 1);
     assert_eq!(world.metrics().count("pacegate_attempts_total", &[("class", "reset")]), 3.0);
 }
+
+#[test]
+fn a_body_over_the_cap_gets_one_attempt_unless_its_connection_failed() {
+    let origin = Origin::http();
+    origin.on("/put", [Answer::status(503), Answer::page("fine")]);
+    let world = World::start(&format!("{CONFIG}limits: {{replay_body: 1KiB}}\n"));
+    let (small, large) = ("x".repeat(1000), "x".repeat(3000));
+    assert_eq!(world.ask("PUT", &origin.url("a", "/put"), "", &small).status, 200);
+    assert_eq!(origin.arrivals().len(), 2);
+    assert!(origin.arrivals().iter().all(|arrival| arrival.body == small.as_bytes()));
+    origin.on("/put", [Answer::status(503), Answer::page("fine")]);
+    assert_eq!(world.ask("PUT", &origin.url("b", "/put"), "", &large).status, 503);
+    assert_eq!(origin.arrivals().len(), 3, "what streamed can't be sent again");
+    let deaf = Deaf::new();
+    let mut client = world.client();
+    client.say("PUT", &format!("http://c.localhost:{}/put", deaf.port()), "", &large);
+    world.await_metric("pacegate_retries_total", &[("class", "connect_timeout")], 1.0);
+    let heard = deaf.listen();
+    assert_eq!(client.response_to("PUT").expect("an answer").status, 200);
+    assert_eq!(heard.arrivals()[0].body, large.as_bytes());
+}

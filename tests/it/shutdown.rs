@@ -1,6 +1,7 @@
 //! The order to stop: what is under way ends well, what is held is sent home, and it is over.
 
 use crate::world::answer::{Answer, Then};
+use crate::world::authority::Authority;
 use crate::world::client::Client;
 use crate::world::now;
 use crate::world::origin::Origin;
@@ -91,4 +92,33 @@ fn a_second_term_ends_it_now() {
     let told = now();
     assert_ne!(world.wait().code(), Some(0), "it says that something was cut off");
     assert!(now().since(told) < millis(3000));
+}
+
+#[test]
+fn inside_a_tunnel_it_is_the_same() {
+    let authority = Authority::new();
+    let origin = Origin::https(&authority, &["shop.localhost"]);
+    origin.on("/stall", [Answer::status(500)]);
+    origin.on("/slow", [Answer::page("made it").after(millis(700))]);
+    let roots = authority.file().display();
+    let mut world = World::start(&format!("tls: {{roots: {roots}}}\npace: {{ladder: [0, 30]}}\n"));
+    let to = format!("shop.localhost:{}", origin.port());
+    let head = |path: &str, field: &str| {
+        format!("GET {path} HTTP/1.1\r\nHost: shop.localhost\r\n{field}\r\n")
+    };
+    let (mut held, mut slow, mut idle) = (world.tunnel(&to), world.tunnel(&to), world.tunnel(&to));
+    assert_eq!(idle.get_path("shop.localhost", "/").status, 200);
+    slow.send(head("/slow", ""));
+    origin.await_arrivals(2);
+    held.send(head("/stall", "Pace-Retry: 0\r\n"));
+    assert_eq!(held.response().status, 500);
+    held.send(head("/page", ""));
+    world.await_held(1);
+    world.signal("TERM");
+    let answer = held.response();
+    assert_eq!((answer.status, answer.header("retry-after").is_some()), (503, true));
+    assert!(answer.text().contains("shutting_down"), "{}", answer.text());
+    assert_eq!(slow.response().text(), "made it");
+    assert_eq!(world.wait().code(), Some(0));
+    assert!(idle.rest().unwrap_or_default().is_empty());
 }
