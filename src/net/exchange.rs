@@ -4,6 +4,7 @@
 //! A pooled connection that turns out dead is replaced, once and silently, where that can't send
 //! anything twice. It must not know whether another attempt follows.
 
+use crate::clock::Tick;
 use crate::judge::outcome::{Fault, FaultKind, Sent};
 use crate::net::dial::Protocol;
 use crate::net::fault;
@@ -150,6 +151,7 @@ impl Sender<'_> {
         mut connection: Box<Http1>,
         reused: bool,
     ) -> Result<(Response<Incoming>, Carrier), Failed> {
+        let began = self.pool.clock.now();
         let (sent, received) = (connection.meter().sent(), connection.meter().received());
         let mut answer = pin!(connection.send(self.request.for_http1(self.to)));
         let (mut patience, timer) = self.patience();
@@ -166,7 +168,7 @@ impl Sender<'_> {
         let answer = waited.await.map_err(|expired| self.expired(expired))?;
         let meter = connection.meter();
         let unsent = meter.sent() == sent;
-        let died_idle = reused && meter.received() == received;
+        let died_idle = reused && meter.received() == received && self.is_crossing(began);
         let mut response = answer.map_err(|error| {
             let mut failed = self.failed(&error.into_error(), unsent);
             failed.again = reused && self.may_send_again(&failed.fault, died_idle);
@@ -183,6 +185,7 @@ impl Sender<'_> {
         mut stream: Stream,
         reused: bool,
     ) -> Result<(Response<Incoming>, Carrier), Failed> {
+        let began = self.pool.clock.now();
         let mut answer = stream.connection.send(self.request.for_http2(self.to));
         let (mut patience, timer) = self.patience();
         let mut timer = pin!(timer);
@@ -213,7 +216,10 @@ impl Sender<'_> {
                 self.pool.learn(self.to, Protocol::Http1);
                 failed.again = self.request.body.repeatable();
             } else {
-                failed.again = reused && leaving && self.may_send_again(&failed.fault, true);
+                failed.again = reused && leaving && {
+                    let died_idle = self.is_crossing(began);
+                    self.may_send_again(&failed.fault, died_idle)
+                };
             }
             failed
         })?;
@@ -255,6 +261,12 @@ impl Sender<'_> {
             || (died_idle && fault.kind == FaultKind::Reset && self.request.is_repeatable())
     }
 
+    /// Whether a request sent at `began` can still have crossed the close of an idle connection on
+    /// its way. Later the origin had it: what failed then is the attempt.
+    fn is_crossing(&self, began: Tick) -> bool {
+        self.pool.clock.now().since(began) < CROSSING
+    }
+
     /// Whether the connection may serve again after this answer.
     pub(super) fn check(&self, response: &mut Response<Incoming>) -> Result<bool, Failed> {
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -270,3 +282,6 @@ impl Sender<'_> {
         Ok(!both)
     }
 }
+
+/// More than a round trip takes almost anywhere.
+const CROSSING: Duration = Duration::from_millis(500);

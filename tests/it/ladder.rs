@@ -55,7 +55,10 @@ fn the_rung_climbs_with_every_stall_steps_down_with_every_page_and_the_row_goes(
     for (place, pair) in arrivals.windows(2).enumerate() {
         let gap = pair[1].at.since(pair[0].at);
         let pace = paces[rungs[place + 1]];
-        assert!(gap >= pace, "start {place}: {gap:?} on rung {}", rungs[place + 1]);
+        // A stall is told after its arrival, so the gap to it is hard. After a page the pace counts
+        // from the start, which the origin notes a little later.
+        let slack = if rungs[place + 1] > rungs[place] { millis(0) } else { pace / 5 };
+        assert!(gap + slack >= pace, "start {place}: {gap:?} on rung {}", rungs[place + 1]);
     }
 }
 

@@ -42,6 +42,8 @@ fn check(failure: Answer, class: &str, want: u16) {
     assert_eq!(bad.status, want, "{}", bad.text());
     let tries = origin.arrivals_for("/bad").len();
     assert!((3..=6).contains(&tries), "page_faults is 3: {tries} attempts");
+    let attempts = world.metrics().count("pacegate_attempts_total", &[("class", class)]);
+    assert_eq!(attempts, tries as f64, "each is counted once");
     let climbs = [("direction", "up"), ("class", class)];
     let climbed = world.metrics().count("pacegate_rung_changes_total", &climbs);
     assert!(climbed <= 3.0, "one page made the site climb {climbed} times");
