@@ -5,6 +5,7 @@ use crate::flow::conduct;
 use crate::flow::deliver::{Gone, Reply};
 use crate::flow::ending::{Case, Ending};
 use crate::flow::here;
+use crate::flow::interim::Interim;
 use crate::flow::job::{Job, Limits, Tries};
 use crate::flow::record::{Facts, Trip};
 use crate::flow::reply::{Asked, reply};
@@ -210,6 +211,7 @@ fn job(
     let Journey { target, version, upgrade, caller, wishes, accept, on_upgrade } = journey;
     let preset = wishes.preset.unwrap_or(flow.preset);
     let limits = Limits::new(accepted, (preset, flow.preset), &flow.retry, &wishes);
+    let interim = Interim::heard_by(&session.presence, version, &parts.headers);
     let facts = Facts {
         host: target.host.clone(),
         method: parts.method.clone(),
@@ -224,10 +226,11 @@ fn job(
         outbound: Outbound {
             head: parts,
             body: Replay::new(body, flow.buffers.replay_body, &flow.replays),
-            informational: None,
+            informational: interim.as_ref().map(Interim::listener),
         },
         version,
         accept,
+        interim,
         upgrade: on_upgrade.filter(|_| upgrade),
         presence: session.presence.clone(),
         client: caller.client,

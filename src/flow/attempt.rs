@@ -72,6 +72,9 @@ pub struct Whole {
 pub async fn make(flow: &Flow, job: &mut Job, permit: Permit) -> Attempted {
     job.tries.attempts += 1;
     job.trip.attempt_began();
+    if let Some(interim) = &job.interim {
+        interim.forget();
+    }
     if let Some(journal) = &flow.journal {
         journal.started(Start { due: permit.due(), rung: permit.rung() });
     }

@@ -48,6 +48,9 @@ pub struct Flowing {
 /// The origin's answer.
 pub fn answer(flow: &Flow, mut job: Job, delivery: Delivery) -> Response<Reply> {
     job.trip.answer_began();
+    if let Some(interim) = &job.interim {
+        interim.tell(&job.presence);
+    }
     match delivery {
         Delivery::Whole(whole, class) => origin(flow, job, whole, outcome(class)),
         Delivery::Flowing { mut parts, first, rest, permit, class } => {

@@ -1,6 +1,7 @@
 //! A request, read and checked once, and what became of it so far.
 
 use crate::clock::Tick;
+use crate::flow::interim::Interim;
 use crate::flow::presence::{Fin, Presence};
 use crate::flow::record::Trip;
 use crate::flow::settings::{Preset, Retry, times};
@@ -28,6 +29,8 @@ pub struct Job {
     pub version: Version,
     /// What the client accepts, for answers of ours.
     pub accept: Option<HeaderValue>,
+    /// What its origin says before its answer, if the client may hear it.
+    pub interim: Option<Interim>,
     /// The client's side of an upgrade it asked for.
     pub upgrade: Option<OnUpgrade>,
     pub presence: Presence,

@@ -10,6 +10,7 @@ pub mod ending;
 pub mod here;
 pub mod hold;
 pub mod intercept;
+pub mod interim;
 pub mod job;
 pub mod journal;
 pub mod presence;

@@ -21,8 +21,6 @@ pub struct Speaker<T> {
     aside: Aside,
     /// Bytes of ours not yet written.
     pending: Vec<u8>,
-    /// Nothing of the library's is half written: our bytes may go out.
-    between: bool,
     /// For the `Date` of what we answer.
     clock: Clock,
     /// Runs while a client sends on after our last byte.
@@ -35,16 +33,31 @@ pub struct Aside {
     state: Arc<Mutex<State>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     queued: Vec<u8>,
     /// The client has been asked whether it is still there.
     probed: bool,
+    /// Nothing of the library's is half written: our bytes may go out.
+    between: bool,
     heard: Heard,
     /// The request under way has a body, which may not be read to its end.
     has_body: bool,
     /// What comes is no longer HTTP, and somebody reads it.
     handed_over: bool,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            queued: Vec::new(),
+            between: true,
+            probed: false,
+            heard: Heard::Nothing,
+            has_body: false,
+            handed_over: false,
+        }
+    }
 }
 
 /// What came from the client so far.
@@ -71,6 +84,15 @@ impl Aside {
         }
     }
 
+    /// Says interim answers right before the answer that its request is about to get. Where an
+    /// earlier answer is still on its way out they are left unsaid.
+    pub fn say(&self, interim: &[u8]) {
+        let mut state = self.lock();
+        if state.between {
+            state.queued.extend_from_slice(interim);
+        }
+    }
+
     /// A request begins, with or without a body.
     pub fn begins(&self, has_body: bool) {
         self.lock().has_body = has_body;
@@ -94,14 +116,7 @@ impl Aside {
 impl<T> Speaker<T> {
     /// Speaks over `inner`.
     pub fn new(inner: T, clock: Clock) -> Speaker<T> {
-        Speaker {
-            inner,
-            aside: Aside::default(),
-            pending: Vec::new(),
-            between: true,
-            clock,
-            lingering: None,
-        }
+        Speaker { inner, aside: Aside::default(), pending: Vec::new(), clock, lingering: None }
     }
 
     /// The end that serves.
@@ -114,6 +129,14 @@ impl<T> Speaker<T> {
         &self.inner
     }
 
+    fn is_between(&self) -> bool {
+        self.aside.lock().between
+    }
+
+    fn set_between(&self, between: bool) {
+        self.aside.lock().between = between;
+    }
+
     /// The connection without us.
     pub fn into_inner(self) -> T {
         self.inner
@@ -122,12 +145,11 @@ impl<T> Speaker<T> {
 
 impl<T: AsyncWrite + Unpin> Speaker<T> {
     fn poll_own(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.between {
-            let mut state = self.aside.lock();
-            if !state.queued.is_empty() {
-                self.pending.append(&mut state.queued);
-            }
+        let mut state = self.aside.lock();
+        if state.between && !state.queued.is_empty() {
+            self.pending.append(&mut state.queued);
         }
+        drop(state);
         while !self.pending.is_empty() {
             let count = ready!(Pin::new(&mut self.inner).poll_write(cx, &self.pending))?;
             if count == 0 {
@@ -210,13 +232,13 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Speaker<T> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         ready!(self.poll_own(cx))?;
-        if self.between
+        if self.is_between()
             && let Some(answer) = refusal(bytes, &self.clock)
         {
             self.pending = answer;
             return Poll::Ready(Ok(bytes.len()));
         }
-        self.between = false;
+        self.set_between(false);
         Pin::new(&mut self.inner).poll_write(cx, bytes)
     }
 
@@ -229,7 +251,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Speaker<T> {
             return self.poll_write(cx, single);
         }
         ready!(self.poll_own(cx))?;
-        self.between = false;
+        self.set_between(false);
         Pin::new(&mut self.inner).poll_write_vectored(cx, slices)
     }
 
@@ -238,7 +260,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Speaker<T> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.between = true;
+        self.set_between(true);
         ready!(self.poll_own(cx))?;
         Pin::new(&mut self.inner).poll_flush(cx)
     }

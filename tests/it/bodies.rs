@@ -275,3 +275,26 @@ fn an_upload_that_breaks_off_never_looks_complete_to_the_origin() {
     until(idle).expect("nothing is in flight");
     assert!(origin.arrivals().is_empty(), "the stage notes whole requests only");
 }
+
+#[test]
+fn interim_answers_come_before_the_final_one_and_those_of_a_discarded_attempt_never() {
+    let (origin, world) = shop();
+    let hints =
+        "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\n";
+    let busy = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n";
+    origin.on("/", [Answer::status(503).interim(hints), Answer::page("x").interim(busy)]);
+    origin.on("/hints", [Answer::page("x").interim(hints)]);
+    let mut client = world.client();
+    let answer = client.get("http://shop.test/");
+    assert_eq!((answer.status, answer.interim), (200, vec![102]));
+    client.send("GET http://shop.test/hints HTTP/1.1\r\nHost: shop.test\r\n\r\n");
+    let head = String::from_utf8(client.head()).expect("text");
+    assert_eq!(head, "HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n");
+    assert_eq!(client.response().text(), "x");
+    for more in ["HTTP/1.0\r\n", "HTTP/1.1\r\nHost: a\r\nUser-Agent: python-requests/2.32\r\n"] {
+        let mut client = world.client();
+        client.send(format!("GET http://shop.test/hints {more}\r\n"));
+        let answer = client.response();
+        assert_eq!((answer.status, answer.interim), (200, vec![]), "{more}");
+    }
+}

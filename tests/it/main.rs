@@ -7,6 +7,7 @@ mod documents;
 mod faults;
 mod fields;
 mod first_page;
+mod garbage;
 mod heads;
 mod keeping;
 mod ladder;

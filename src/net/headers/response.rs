@@ -37,6 +37,18 @@ pub fn forward(parts: &mut Parts, upgrade: bool, now: SystemTime) -> Result<Rece
     Ok(Received { reusable: !(coded && length.is_some()) })
 }
 
+/// Takes out of an interim answer what is about framing or a connection.
+pub fn forward_interim(headers: &mut HeaderMap) {
+    let named = hop::named(headers);
+    hop::rebuild(headers, None, |name, value| {
+        let out = hop::is_hop_by_hop(name)
+            || hop::is_ours(name)
+            || *name == header::CONTENT_LENGTH
+            || named.iter().any(|named| named == name.as_str());
+        (!out).then_some(value)
+    });
+}
+
 /// Takes out of trailers what may not stand there (RFC 9110 §6.5.1): framing, routing,
 /// credentials, and what belongs to a connection.
 pub fn forward_trailers(trailers: &mut HeaderMap) {

@@ -104,6 +104,16 @@ impl World {
         }
     }
 
+    /// Waits until no request is held or in flight.
+    pub fn await_idle(&self) {
+        let names = ["pacegate_requests_in_flight", "pacegate_held_requests"];
+        let idle = || {
+            let metrics = self.metrics();
+            names.iter().all(|name| metrics.count(name, &[]) == 0.0).then_some(())
+        };
+        until(idle).unwrap_or_else(|| panic!("never idle:\n{}", self.metrics().text()));
+    }
+
     /// Gets a page of the admin port, which must be a 200.
     pub fn admin_page(&self, path: &str) -> String {
         let mut client = Client::connect(self.admin);
