@@ -38,6 +38,7 @@ pub enum Case {
     Tls,
     Unreachable,
     NotHttp,
+    HeadTooLarge,
     UpgradeFailed,
     /// A stated deadline, or the window, ends before the pace allows an attempt.
     Infeasible,
@@ -93,7 +94,7 @@ impl Ending {
 
 impl Case {
     /// Every case; a bad request stands for all its statuses.
-    pub const ALL: [Case; 20] = [
+    pub const ALL: [Case; 21] = [
         Case::ConnectTimeout,
         Case::ResponseTimeout,
         Case::Refused,
@@ -105,6 +106,7 @@ impl Case {
         Case::Tls,
         Case::Unreachable,
         Case::NotHttp,
+        Case::HeadTooLarge,
         Case::UpgradeFailed,
         Case::Infeasible,
         Case::LineFull,
@@ -130,6 +132,7 @@ impl Case {
             FaultKind::Certificate(_) => Case::Certificate,
             FaultKind::Tls(_) => Case::Tls,
             FaultKind::NotHttp(_) => Case::NotHttp,
+            FaultKind::HeadTooLarge => Case::HeadTooLarge,
             FaultKind::UpgradeFailed => Case::UpgradeFailed,
             FaultKind::Prohibited(_) => Case::Prohibited,
             FaultKind::OwnListener => Case::Loop,
@@ -151,6 +154,7 @@ impl Case {
             | Case::Tls
             | Case::Unreachable
             | Case::NotHttp
+            | Case::HeadTooLarge
             | Case::UpgradeFailed => RequestOutcome::GaveUp,
             Case::Infeasible
             | Case::LineFull
@@ -209,6 +213,10 @@ impl Case {
                 unavailable("destination_unavailable", "There is no way to the site")
             }
             Case::NotHttp => unavailable("http_protocol_error", "The site's answer can't be used"),
+            Case::HeadTooLarge => unavailable(
+                "http_response_header_section_size",
+                "The head of the site's answer is too large",
+            ),
             Case::UpgradeFailed => {
                 unavailable("http_upgrade_failed", "The site switched to something not asked for")
             }

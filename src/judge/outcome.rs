@@ -71,6 +71,8 @@ pub enum FaultKind {
     Tls(String),
     /// What came back is not HTTP, or not HTTP we can pass on without changing its meaning.
     NotHttp(String),
+    /// The head of the answer is larger than we read.
+    HeadTooLarge,
     /// A 101 that was not asked for, or with another protocol.
     UpgradeFailed,
     /// An HTTP/2 origin refused the stream without looking at it (REFUSED_STREAM, GOAWAY).

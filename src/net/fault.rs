@@ -112,7 +112,8 @@ pub fn before_head(target: &Target, error: &hyper::Error, sent: Sent) -> Fault {
         return broken(target, error, sent);
     }
     if error.is_parse_too_large() {
-        return not_http(target, "its head is larger than 64 KiB or 200 fields", sent);
+        let fault = not_http(target, "its head is larger than 64 KiB or 200 fields", sent);
+        return Fault { kind: FaultKind::HeadTooLarge, ..fault };
     }
     if error.is_parse() {
         return not_http(target, &error.to_string(), sent);

@@ -113,7 +113,7 @@ pub const TABLE: &[Row] = &[
     row(Class::Tls,             Nothing,  No,       Site,
         Fault(|f| matches!(f, F::Certificate(_) | F::Tls(_)))),
     row(Class::Unreachable,     Nothing,  No,       Site,
-        Fault(|f| matches!(f, F::Unreachable | F::NotHttp(_) | F::UpgradeFailed))),
+        Fault(|f| matches!(f, F::Unreachable | F::NotHttp(_) | F::HeadTooLarge | F::UpgradeFailed))),
     row(Class::Denied,          Nothing,  No,       Site,
         Fault(|f| matches!(f, F::Prohibited(_) | F::OwnListener))),
     row(Class::ClientGone,      Nothing,  No,       Site,

@@ -113,7 +113,9 @@ fn said(kind: &FaultKind) -> (Class, PaceMove, Repeat) {
         F::Refused => (Class::Refused, Nothing, No),
         F::NoSuchName => (Class::Dns, Nothing, No),
         F::Certificate(_) | F::Tls(_) => (Class::Tls, Nothing, No),
-        F::Unreachable | F::NotHttp(_) | F::UpgradeFailed => (Class::Unreachable, Nothing, No),
+        F::Unreachable | F::NotHttp(_) | F::HeadTooLarge | F::UpgradeFailed => {
+            (Class::Unreachable, Nothing, No)
+        }
         F::Prohibited(_) | F::OwnListener => (Class::Denied, Nothing, No),
         F::ClientBody => (Class::ClientGone, Nothing, No),
     }
@@ -136,6 +138,7 @@ fn every_fault_has_its_row() {
         F::Certificate(String::new()),
         F::Tls(String::new()),
         F::NotHttp(String::new()),
+        F::HeadTooLarge,
         F::UpgradeFailed,
         F::RefusedStream,
         F::Calm,

@@ -92,7 +92,7 @@ async fn a_head_over_the_limits_is_not_passed_on() {
         })
         .await;
         let fault = fetch(&pool(), &shop.target(), &get()).await.expect_err("too large");
-        assert!(matches!(fault.kind, FaultKind::NotHttp(_)), "{fault:?}");
+        assert_eq!(fault.kind, FaultKind::HeadTooLarge, "{fault:?}");
     }
 }
 
