@@ -165,7 +165,16 @@ impl Flow {
 
     /// Names, once, a client that does not take our certificate, with the remedy.
     pub fn distrust(&self, agent: &str, host: &Host, why: &str) {
-        self.meter.client_tls_failure(failure(why));
+        let failure = failure(why);
+        self.meter.client_tls_failure(failure);
+        let refused = match failure {
+            TlsFailure::UnknownCa | TlsFailure::BadCertificate | TlsFailure::Closed => true,
+            TlsFailure::Timeout | TlsFailure::Protocol | TlsFailure::Other => false,
+        };
+        if !refused {
+            let host = host.as_str();
+            return tracing::info!(client = agent, host, why, "TLS with a client failed");
+        }
         if self.first_time(format!("distrust {agent} {host}")) {
             let ca = &self.ca_file;
             tracing::warn!(

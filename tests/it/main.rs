@@ -3,6 +3,7 @@
 
 mod bodies;
 mod connects;
+mod corners;
 mod documents;
 mod faults;
 mod fields;

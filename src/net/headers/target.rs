@@ -132,12 +132,24 @@ fn within(
 ) -> Result<RequestTarget, Refusal> {
     let Some(mut named) = named else {
         let Tunnel { scheme, host, port, authority } = tunnel.clone();
+        let authority = without_port(authority, scheme, port);
         return Ok(RequestTarget { scheme, host, port, authority, path });
     };
     if named.host == tunnel.host {
         named.port = named.port.or(Some(tunnel.port));
     }
     Ok(named.target(tunnel.scheme, path))
+}
+
+/// A CONNECT names the port always, a `Host` only where it doesn't go without saying.
+fn without_port(authority: HeaderValue, scheme: Scheme, port: u16) -> HeaderValue {
+    let bytes = authority.as_bytes();
+    match bytes.iter().rposition(|byte| *byte == b':') {
+        Some(end) if port == scheme.port() => {
+            HeaderValue::from_bytes(&bytes[..end]).unwrap_or(authority)
+        }
+        Some(_) | None => authority,
+    }
 }
 
 /// RFC 9112 §3.2: one `Host`, a valid one, and in HTTP/1.1 there must be one.
