@@ -22,6 +22,7 @@ pub mod patience;
 pub mod places;
 pub mod pool;
 pub mod reachable;
+pub mod refusals;
 pub mod resolve;
 pub mod rewind;
 pub mod settings;

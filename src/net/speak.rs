@@ -6,6 +6,7 @@
 
 use crate::clock::Clock;
 use crate::net::literal::{BRACKETS, bracketed};
+use crate::net::refusals::reworded;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +26,8 @@ pub struct Speaker<T> {
     clock: Clock,
     /// Runs while a client sends on after our last byte.
     lingering: Option<Pin<Box<Sleep>>>,
+    /// Runs while the client takes nothing of what we write.
+    stalled: Option<Pin<Box<Sleep>>>,
 }
 
 /// The request's end of it: shared with whoever serves the connection.
@@ -116,7 +119,8 @@ impl Aside {
 impl<T> Speaker<T> {
     /// Speaks over `inner`.
     pub fn new(inner: T, clock: Clock) -> Speaker<T> {
-        Speaker { inner, aside: Aside::default(), pending: Vec::new(), clock, lingering: None }
+        let aside = Aside::default();
+        Speaker { inner, aside, pending: Vec::new(), clock, lingering: None, stalled: None }
     }
 
     /// The end that serves.
@@ -144,6 +148,21 @@ impl<T> Speaker<T> {
 }
 
 impl<T: AsyncWrite + Unpin> Speaker<T> {
+    /// A client that takes nothing for too long would hold its origin's slot for ever.
+    fn poll_stalled(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let timer = self.stalled.get_or_insert_with(|| Box::pin(sleep(STALL)));
+        ready!(timer.as_mut().poll(cx));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing")))
+    }
+
     fn poll_own(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut state = self.aside.lock();
         if state.between && !state.queued.is_empty() {
@@ -233,13 +252,14 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Speaker<T> {
     ) -> Poll<io::Result<usize>> {
         ready!(self.poll_own(cx))?;
         if self.is_between()
-            && let Some(answer) = refusal(bytes, &self.clock)
+            && let Some(answer) = reworded(bytes, &self.clock)
         {
             self.pending = answer;
             return Poll::Ready(Ok(bytes.len()));
         }
         self.set_between(false);
-        Pin::new(&mut self.inner).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
+        self.poll_stalled(cx, written)
     }
 
     fn poll_write_vectored(
@@ -252,7 +272,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Speaker<T> {
         }
         ready!(self.poll_own(cx))?;
         self.set_between(false);
-        Pin::new(&mut self.inner).poll_write_vectored(cx, slices)
+        let written = Pin::new(&mut self.inner).poll_write_vectored(cx, slices);
+        self.poll_stalled(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -272,45 +293,50 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Speaker<T> {
     }
 }
 
-/// The library's own answer to a request it can't read, told by its head: it alone has no `Date`
-/// (ours always do). Ours in its place says what happened.
-fn refusal(bytes: &[u8], clock: &Clock) -> Option<Vec<u8>> {
-    let head = bytes.strip_suffix(b"\r\ncontent-length: 0\r\n\r\n")?;
-    let (status, title, advice) = REFUSALS.iter().find(|(status, _, _)| {
-        head.starts_with(b"HTTP/1.1 ") && head[9..].starts_with(status.as_bytes())
-    })?;
-    let date = b"\r\ndate: ";
-    if head.windows(date.len()).any(|window| window.eq_ignore_ascii_case(date)) {
-        return None;
-    }
-    let body = format!("pacegate: {title}\n{advice} (bad_request)\n");
-    let now = httpdate::fmt_http_date(clock.wall());
-    let head = format!(
-        "HTTP/1.1 {status} {title}\r\ndate: {now}\r\nproxy-status: pacegate; error=http_request_error\r\n\
-         content-type: text/plain; charset=utf-8\r\ncache-control: no-store\r\n\
-         connection: close\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
-    Some([head.as_bytes(), body.as_bytes()].concat())
-}
-
-/// What the library answers by itself: status, title, what to do.
-const REFUSALS: [(&str, &str, &str); 3] = [
-    (
-        "400",
-        "Bad Request",
-        "The request could not be read as HTTP/1.1: check its first line and fields.",
-    ),
-    ("414", "URI Too Long", "The request target is longer than 65,534 bytes."),
-    (
-        "431",
-        "Request Header Fields Too Large",
-        "Send fewer or shorter fields (limits.header_bytes, limits.header_fields).",
-    ),
-];
-
 /// For a client that sends on after its answer, at most.
 const LINGER: Duration = Duration::from_secs(2);
+/// For a client that reads nothing of an answer: a program may think for a while.
+const STALL: Duration = Duration::from_secs(300);
 /// So many reads, then others have their turn.
 const AT_A_TIME: usize = 16;
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncWriteExt;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_is_given_up_and_one_that_reads_slowly_is_not() {
+        let (mut client, server) = tokio::io::duplex(16);
+        let mut speaker = Speaker::new(server, Clock::runtime());
+        let reading = async {
+            for _ in 0..4 {
+                sleep(STALL - Duration::from_secs(1)).await;
+                tokio::io::AsyncReadExt::read_exact(&mut client, &mut [0; 16]).await.unwrap();
+            }
+        };
+        let (written, ()) = tokio::join!(speaker.write_all(&[b'x'; 64]), reading);
+        written.unwrap();
+        speaker.write_all(&[b'x'; 16]).await.unwrap();
+        let error = speaker.write_all(b"more").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_client_still_sends_is_taken_for_a_while_and_no_longer() {
+        let (mut client, server) = tokio::io::duplex(16);
+        let mut speaker = Speaker::new(server, Clock::runtime());
+        speaker.aside().begins(true);
+        let sending = tokio::spawn(async move {
+            client.write_all(&[b'u'; 1000]).await.unwrap();
+            client
+        });
+        let clock = Clock::runtime();
+        let began = clock.now();
+        speaker.shutdown().await.unwrap();
+        let _client = sending.await.unwrap();
+        let took = clock.now().since(began);
+        assert!(took >= LINGER && took < LINGER * 2, "{took:?}");
+    }
+}

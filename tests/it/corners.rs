@@ -210,3 +210,58 @@ fn an_http2_origin_gets_its_streams_on_one_connection() {
         assert!(second.unwrap().body().starts_with(b"1 HTTP/2.0 https://shop.test/b"));
     });
 }
+
+#[test]
+fn bodies_travel_with_every_method() {
+    let (origin, world) = shop();
+    origin.decide("/", |arrival| Answer::page(&arrival.body));
+    let mut client = world.client();
+    for method in ["GET", "DELETE", "OPTIONS", "PATCH", "REPORT"] {
+        for framed in [
+            "Content-Length: 4\r\n\r\nbody",
+            "Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+        ] {
+            client.send(format!(
+                "{method} http://shop.test/ HTTP/1.1\r\nHost: shop.test\r\n{framed}"
+            ));
+            assert_eq!(client.response().text(), "body", "{method} {framed}");
+        }
+    }
+}
+
+#[test]
+fn a_name_is_one_host_however_it_is_spelt() {
+    let (origin, world) = shop();
+    for name in ["shop.test", "SHOP.test", "shop.test.", "Shop.Test:80"] {
+        assert_eq!(world.client().get(&format!("http://{name}/")).status, 200, "{name}");
+    }
+    assert_eq!(origin.arrivals().len(), 4);
+    let served = world.metrics().count("pacegate_requests_total", &[("host", "shop.test")]);
+    assert_eq!(served, 4.0, "{}", world.metrics().text());
+}
+
+#[test]
+fn streams_opened_and_reset_in_masses_leave_nothing_behind() {
+    let authority = Authority::new();
+    let origin = Origin::https(&authority, &["shop.test"]);
+    let roots = format!("tls: {{roots: {}}}\n", authority.file().display());
+    let delay = "scopes: {shop.test: {delay: 1h}}\n";
+    let world = World::start(&(resolve(&[("shop.test", origin.address())]) + &roots + delay));
+    block_on(async {
+        for _ in 0..10 {
+            let streams = Streams::open(&world, "shop.test:443").await;
+            for _ in 0..10 {
+                let begun: Vec<_> = (0..20)
+                    .map(|_| {
+                        let request = Request::get("https://shop.test/").body(empty()).unwrap();
+                        tokio::spawn(streams.begin(request))
+                    })
+                    .collect();
+                tokio::task::yield_now().await;
+                begun.into_iter().for_each(|stream| stream.abort());
+            }
+        }
+    });
+    world.await_idle();
+    assert!(!world.log().join("\n").contains("panicked"));
+}
