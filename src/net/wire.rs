@@ -10,17 +10,21 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 /// The connection's bytes.
 #[derive(Debug)]
 pub struct Wire {
-    socket: Arc<TcpStream>,
+    /// Reads into memory nobody has to clear first, and knows after a short read that there is no
+    /// more: reading through a shared reference does neither.
+    read: OwnedReadHalf,
+    write: Arc<OwnedWriteHalf>,
 }
 
 /// Tells when the client at the other end hangs up.
 #[derive(Clone, Debug)]
 pub struct Watch {
-    socket: Arc<TcpStream>,
+    socket: Arc<OwnedWriteHalf>,
 }
 
 /// How a client hung up.
@@ -38,17 +42,18 @@ impl Wire {
     /// answer over TLS is 40 ms late.
     pub fn new(socket: TcpStream) -> io::Result<Wire> {
         socket.set_nodelay(true)?;
-        Ok(Wire { socket: Arc::new(socket) })
+        let (read, write) = socket.into_split();
+        Ok(Wire { read, write: Arc::new(write) })
     }
 
     /// A watch on the other end.
     pub fn watch(&self) -> Watch {
-        Watch { socket: self.socket.clone() }
+        Watch { socket: self.write.clone() }
     }
 
     /// Our own end's address.
     pub fn local(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+        self.read.local_addr()
     }
 }
 
@@ -73,22 +78,11 @@ impl Watch {
 
 impl AsyncRead for Wire {
     fn poll_read(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        loop {
-            match self.socket.try_read(buffer.initialize_unfilled()) {
-                Ok(count) => {
-                    buffer.advance(count);
-                    return Poll::Ready(Ok(()));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    ready!(self.socket.poll_read_ready(cx))?;
-                }
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
+        Pin::new(&mut self.read).poll_read(cx, buffer)
     }
 }
 
@@ -107,9 +101,9 @@ impl AsyncWrite for Wire {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         loop {
-            match self.socket.try_write_vectored(slices) {
+            match self.write.try_write_vectored(slices) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    ready!(self.socket.poll_write_ready(cx))?;
+                    ready!(self.read.as_ref().poll_write_ready(cx))?;
                 }
                 result => return Poll::Ready(result),
             }
@@ -125,7 +119,7 @@ impl AsyncWrite for Wire {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let result = socket2::SockRef::from(&*self.socket).shutdown(std::net::Shutdown::Write);
+        let result = socket2::SockRef::from(self.read.as_ref()).shutdown(std::net::Shutdown::Write);
         match result {
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Poll::Ready(Ok(())),
             result => Poll::Ready(result),
