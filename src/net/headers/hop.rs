@@ -43,8 +43,21 @@ pub(super) fn named(headers: &HeaderMap) -> Vec<String> {
 }
 
 /// Whether the field ends here in both directions, named by `Connection` or not.
+///
+/// `TE` and `Trailer` are no part of it: the one is answered for, the other is end-to-end.
 pub(super) fn is_hop_by_hop(name: &HeaderName) -> bool {
-    HOP_BY_HOP.contains(&name.as_str())
+    matches!(
+        name.as_str(),
+        "connection"
+            | "keep-alive"
+            | "proxy-connection"
+            | "transfer-encoding"
+            | "upgrade"
+            | "http2-settings"
+            | "proxy-authenticate"
+            | "proxy-authorization"
+            | "proxy-authentication-info"
+    )
 }
 
 /// Our own fields: those of a client steer us, those of anybody else are forged.
@@ -70,19 +83,6 @@ pub(super) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, String>
     }
     Ok(length)
 }
-
-/// `TE` and `Trailer` are no part of it: the one is answered for, the other is end-to-end.
-const HOP_BY_HOP: [&str; 9] = [
-    "connection",
-    "keep-alive",
-    "proxy-connection",
-    "transfer-encoding",
-    "upgrade",
-    "http2-settings",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-authentication-info",
-];
 
 /// What a `Connection` option must not take out of a message.
 const END_TO_END: [&str; 28] = [
@@ -115,6 +115,15 @@ const END_TO_END: [&str; 28] = [
     "www-authenticate",
     "x-forwarded-for",
 ];
+
+/// Whether `Content-Length`, known to be `length`, stands there as we would write it.
+pub(super) fn is_as_written(headers: &HeaderMap, length: Option<u64>) -> bool {
+    let mut lines = headers.get_all(header::CONTENT_LENGTH).iter();
+    let Some(line) = lines.next() else { return true };
+    let digits = line.as_bytes();
+    let padded = digits.len() > 1 && digits[0] == b'0';
+    length.is_some() && lines.next().is_none() && !padded && digits.iter().all(u8::is_ascii_digit)
+}
 
 /// So much of a bad value is said back.
 const SHOWN: usize = 40;

@@ -63,17 +63,19 @@ pub fn forward(parts: &mut Parts, target: &RequestTarget, body: Shape) -> Result
     if parts.version == Version::HTTP_2 {
         no_outer_space(headers)?;
     }
-    let te = hop::tokens(headers, &header::TE);
     let passage = Passage {
         upgrade: wants_websocket(parts),
         // HTTP/1.0 has no trailers.
-        wants_trailers: parts.version > Version::HTTP_10 && te.contains(&"trailers".to_owned()),
+        wants_trailers: parts.version > Version::HTTP_10
+            && hop::tokens(headers, &header::TE).iter().any(|token| token == "trailers"),
         expects_continue: expects_continue(headers, parts.version)?,
         answer_here: false,
     };
     let hops = max_forwards(&parts.method, headers);
     let joined = joined_cookies(parts.version, headers);
-    rewrite(&mut parts.headers, target, passage, length, hops, joined);
+    if !is_fit(parts.version, headers, target, length) {
+        rewrite(&mut parts.headers, target, passage, length, hops, joined);
+    }
     frame(&mut parts.headers, body, length);
     parts.uri = Uri::from(target.path.clone());
     parts.version = Version::HTTP_11;
@@ -162,6 +164,23 @@ fn joined_cookies(version: Version, headers: &HeaderMap) -> Option<HeaderValue> 
     HeaderValue::from_maybe_shared(bytes::Bytes::from(joined)).ok()
 }
 
+/// Whether there is nothing to rewrite: what most clients send most of the time.
+fn is_fit(
+    version: Version,
+    headers: &HeaderMap,
+    target: &RequestTarget,
+    length: Option<u64>,
+) -> bool {
+    let stays = |name: &HeaderName| match *name {
+        header::TE | header::EXPECT | header::MAX_FORWARDS => false,
+        _ => !(hop::is_hop_by_hop(name) || is_for_a_proxy(name)),
+    };
+    version != Version::HTTP_2
+        && headers.get(header::HOST) == Some(&target.authority)
+        && headers.keys().all(stays)
+        && hop::is_as_written(headers, length)
+}
+
 fn rewrite(
     headers: &mut HeaderMap,
     target: &RequestTarget,
@@ -209,13 +228,14 @@ fn connection(passage: Passage) -> Option<HeaderValue> {
     }
 }
 
-/// Whatever is called `Proxy-…` is meant for a proxy, so for us.
 fn ends_here(name: &HeaderName, named: &[String]) -> bool {
-    let text = name.as_str();
-    hop::is_hop_by_hop(name)
-        || hop::is_ours(name)
-        || text.starts_with("proxy-")
-        || named.iter().any(|named| named == text)
+    let is_named = || named.iter().any(|named| named == name.as_str());
+    hop::is_hop_by_hop(name) || is_for_a_proxy(name) || is_named()
+}
+
+/// Whatever is called `Proxy-…` is meant for a proxy, so for us.
+fn is_for_a_proxy(name: &HeaderName) -> bool {
+    hop::is_ours(name) || name.as_str().starts_with("proxy-")
 }
 
 /// A body of unknown length has to be announced: hyper's client else takes a GET for bodiless and

@@ -29,8 +29,10 @@ pub fn forward(parts: &mut Parts, upgrade: bool, now: SystemTime) -> Result<Rece
     })?;
     let bodiless = switching || parts.status == StatusCode::NO_CONTENT;
     let said = if coded || bodiless { None } else { length };
-    rewrite(&mut parts.headers, switching, said);
-    if let Some(date) = date(now).filter(|_| !parts.headers.contains_key(header::DATE)) {
+    if !is_fit(&parts.headers, said) {
+        rewrite(&mut parts.headers, switching, said);
+    }
+    if let Some(date) = date(&parts.headers, now) {
         parts.headers.append(header::DATE, date);
     }
     parts.version = Version::HTTP_11;
@@ -85,6 +87,12 @@ fn is_coded(headers: &HeaderMap) -> Result<bool, FaultKind> {
     }
 }
 
+/// Whether there is nothing to rewrite.
+fn is_fit(headers: &HeaderMap, length: Option<u64>) -> bool {
+    headers.keys().all(|name| !(hop::is_hop_by_hop(name) || hop::is_ours(name)))
+        && hop::is_as_written(headers, length)
+}
+
 fn rewrite(headers: &mut HeaderMap, switching: bool, length: Option<u64>) {
     let named = hop::named(headers);
     let mut length = length;
@@ -106,8 +114,12 @@ fn rewrite(headers: &mut HeaderMap, switching: bool, length: Option<u64>) {
     }
 }
 
-/// RFC 9110 §6.6.1. The format ends with the year 9999 and begins with 1970.
-fn date(now: SystemTime) -> Option<HeaderValue> {
+/// RFC 9110 §6.6.1: for an answer that has none. The format ends with the year 9999 and begins with
+/// 1970.
+fn date(headers: &HeaderMap, now: SystemTime) -> Option<HeaderValue> {
+    if headers.contains_key(header::DATE) {
+        return None;
+    }
     let seconds = now.duration_since(UNIX_EPOCH).ok()?.as_secs();
     let writable = seconds < 253_402_300_800;
     let text = writable.then(|| httpdate::fmt_http_date(now))?;

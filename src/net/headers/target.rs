@@ -80,8 +80,11 @@ impl RequestTarget {
         headers: &HeaderMap,
         inside: Option<&Tunnel>,
     ) -> Result<RequestTarget, Refusal> {
-        let named = host_field(version, headers)?;
         let path = path(method, uri)?;
+        if let Some(target) = usual(uri, version, headers, inside, &path)? {
+            return Ok(target);
+        }
+        let named = host_field(version, headers)?;
         match (uri.authority(), inside) {
             (Some(authority), inside) => {
                 let scheme = scheme(uri, inside)?;
@@ -107,6 +110,36 @@ impl RequestTarget {
                 "this is a proxy: the request needs a whole URL, like GET http://host/path",
             )),
         }
+    }
+}
+
+/// What nearly all requests look like: HTTP/1.1, one `Host`, and it says what the URL says, or the
+/// CONNECT. Then it needn't be read twice.
+fn usual(
+    uri: &Uri,
+    version: Version,
+    headers: &HeaderMap,
+    inside: Option<&Tunnel>,
+    path: &PathAndQuery,
+) -> Result<Option<RequestTarget>, Refusal> {
+    let mut lines = headers.get_all(HOST).iter();
+    let (Some(line), None) = (lines.next(), lines.next()) else { return Ok(None) };
+    if version != Version::HTTP_11 {
+        return Ok(None);
+    }
+    let (authority, path) = (line.clone(), path.clone());
+    match (uri.authority(), inside) {
+        (None, Some(tunnel)) if line == tunnel.authority => {
+            let (scheme, host, port) = (tunnel.scheme, tunnel.host.clone(), tunnel.port);
+            Ok(Some(RequestTarget { scheme, host, port, authority, path }))
+        }
+        (Some(written), inside) if written.as_str().as_bytes() == line.as_bytes() => {
+            let scheme = scheme(uri, inside)?;
+            let (host, port) = split(written.as_str())?;
+            let port = port.unwrap_or(scheme.port());
+            Ok(Some(RequestTarget { scheme, host, port, authority, path }))
+        }
+        (Some(_) | None, _) => Ok(None),
     }
 }
 
