@@ -12,7 +12,7 @@ use crate::net::http1::{Http1, Sending};
 use crate::net::inbound::{Carrier, Inbound};
 use crate::net::lease::{Home, Stream};
 use crate::net::outbound::Outbound;
-use crate::net::patience::{Expired, Patience};
+use crate::net::patience::{Alarm, Expired, Patience};
 use crate::net::pool::{Freshness, Inner, Pool, Taken};
 use crate::net::target::Target;
 use crate::net::tls::Offer;
@@ -136,8 +136,10 @@ impl Sender<'_> {
     ) -> Result<Exchanged, Failed> {
         let began = self.pool.clock.now();
         let (response, carrier) = match connection {
-            Connection::Http1(connection) => self.send_http1(connection, connect.is_none()).await?,
-            Connection::Http2(stream) => self.send_http2(stream, connect.is_none()).await?,
+            Connection::Http1(connection) => {
+                self.send_http1(connection, connect.is_none(), began).await?
+            }
+            Connection::Http2(stream) => self.send_http2(stream, connect.is_none(), began).await?,
         };
         let first_byte = self.pool.clock.now().since(began);
         let pool = self.pool;
@@ -150,20 +152,20 @@ impl Sender<'_> {
         &self,
         mut connection: Box<Http1>,
         reused: bool,
+        began: Tick,
     ) -> Result<(Response<Incoming>, Carrier), Failed> {
         let began = self.pool.clock.now();
         let (sent, received) = (connection.meter().sent(), connection.meter().received());
         let mut answer = pin!(connection.send(self.request.for_http1(self.to)));
-        let (mut patience, timer) = self.patience();
-        let mut timer = pin!(timer);
+        let mut patience = self.patience(began);
         let waited = poll_fn(|context| {
             // Whether it has ended shows in the answer.
             let _ended = connection.drive(context);
             if let Poll::Ready(answer) = answer.as_mut().poll(context) {
                 return Poll::Ready(Ok(answer));
             }
-            let meter = Some(connection.meter());
-            patience.poll(timer.as_mut(), meter, context).map(Err)
+            let (alarm, meter) = connection.alarm();
+            patience.poll(alarm, Some(meter), context).map(Err)
         });
         let answer = waited.await.map_err(|expired| self.expired(expired))?;
         let meter = connection.meter();
@@ -184,16 +186,16 @@ impl Sender<'_> {
         &self,
         mut stream: Stream,
         reused: bool,
+        began: Tick,
     ) -> Result<(Response<Incoming>, Carrier), Failed> {
         let began = self.pool.clock.now();
         let mut answer = stream.connection.send(self.request.for_http2(self.to));
-        let (mut patience, timer) = self.patience();
-        let mut timer = pin!(timer);
+        let (mut patience, mut alarm) = (self.patience(began), Alarm::default());
         let waited = poll_fn(|context| {
             if let Poll::Ready(answer) = answer.as_mut().poll(context) {
                 return Poll::Ready(Ok(answer));
             }
-            patience.poll(timer.as_mut(), None, context).map(Err)
+            patience.poll(&mut alarm, None, context).map(Err)
         });
         let answer: Sending = match waited.await {
             Ok(answer) => answer,
@@ -228,9 +230,9 @@ impl Sender<'_> {
         Ok((response, Carrier::Http2(stream)))
     }
 
-    pub(super) fn patience(&self) -> (Patience<'_>, tokio::time::Sleep) {
-        let response = self.limits.response_timeout;
-        Patience::new(&self.pool.clock, &self.request.body, response, self.pool.idle_timeout)
+    pub(super) fn patience(&self, base: Tick) -> Patience<'_> {
+        let (response, idle) = (self.limits.response_timeout, self.pool.idle_timeout);
+        Patience::new(&self.pool.clock, &self.request.body, response, idle, base)
     }
 
     pub(super) fn failed(&self, error: &hyper::Error, unsent: bool) -> Failed {

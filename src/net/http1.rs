@@ -6,6 +6,7 @@
 use crate::net::body::Outgoing;
 use crate::net::connect_io::{Io, Meter};
 use crate::net::lease::Open;
+use crate::net::patience::Alarm;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
@@ -25,6 +26,7 @@ pub struct Http1 {
     sender: SendRequest<Outgoing>,
     connection: Connection<TokioIo<Io>, Outgoing>,
     meter: Arc<Meter>,
+    alarm: Alarm,
     ended: bool,
     _open: Open,
 }
@@ -40,12 +42,24 @@ impl Http1 {
         meter.park_writes();
         meter.mute();
         let (sender, connection) = builder().handshake(TokioIo::new(io)).await?;
-        Ok(Box::new(Http1 { sender, connection, meter, ended: false, _open: open }))
+        Ok(Box::new(Http1 {
+            sender,
+            connection,
+            meter,
+            alarm: Alarm::default(),
+            ended: false,
+            _open: open,
+        }))
     }
 
     /// Its meter.
     pub fn meter(&self) -> &Meter {
         &self.meter
+    }
+
+    /// The timer for who waits for its answer, and the meter to go with it.
+    pub fn alarm(&mut self) -> (&mut Alarm, &Meter) {
+        (&mut self.alarm, &self.meter)
     }
 
     /// Hands it a request. The future does nothing unless the connection is driven.
@@ -65,6 +79,7 @@ impl Http1 {
     /// Whether the last answer is complete, nothing came after it, and another request may follow.
     /// Forgets who drove the connection.
     pub fn settles(&mut self) -> bool {
+        self.alarm.rest();
         let mut context = Context::from_waker(Waker::noop());
         self.drive(&mut context).is_pending() && self.sender.is_ready() && !self.meter.is_broken()
     }

@@ -4,8 +4,9 @@
 use crate::clock::{Clock, Tick};
 use crate::net::body::{Progress, Replay};
 use crate::net::connect_io::Meter;
+use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use tokio::time::Sleep;
 
@@ -31,44 +32,75 @@ pub struct Patience<'a> {
     base: Tick,
     seen: Progress,
     sent: u64,
-    /// What the timer stands at.
-    armed: Tick,
+}
+
+/// A timer that stays with its connection. It may ring too early: then it is set again. So a
+/// request that is answered in time, as nearly all are, leaves the runtime's timers alone.
+#[derive(Debug, Default)]
+pub struct Alarm {
+    /// What it stands at.
+    set: Option<(Tick, Pin<Box<Sleep>>)>,
+}
+
+impl Alarm {
+    /// Ready once `until` has passed.
+    fn poll(&mut self, until: Tick, clock: &Clock, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            match &mut self.set {
+                Some((at, sleep)) if *at <= until => {
+                    ready!(sleep.as_mut().poll(context));
+                    let now = clock.now();
+                    if now >= until {
+                        return Poll::Ready(());
+                    }
+                    *at = until;
+                    sleep.set(tokio::time::sleep(until.since(now)));
+                }
+                Some((at, sleep)) => {
+                    *at = until;
+                    sleep.set(tokio::time::sleep(until.since(clock.now())));
+                }
+                None => {
+                    let sleep = tokio::time::sleep(until.since(clock.now()));
+                    self.set = Some((until, Box::pin(sleep)));
+                }
+            }
+        }
+    }
+
+    /// Forgets who it would wake.
+    pub fn rest(&mut self) {
+        if let Some((_, sleep)) = &mut self.set {
+            let mut context = Context::from_waker(Waker::noop());
+            // One that has rung is set again when it is needed.
+            let _rung = sleep.as_mut().poll(&mut context);
+        }
+    }
 }
 
 impl<'a> Patience<'a> {
-    /// Patience from now on, and the timer to poll it with.
+    /// Patience from `base` on.
     pub fn new(
         clock: &'a Clock,
         body: &'a Replay,
         response: Duration,
         idle: Duration,
-    ) -> (Patience<'a>, Sleep) {
-        let (base, seen) = (clock.now(), body.progress());
-        let allowed = if seen.complete { response } else { idle };
-        let armed = base + allowed;
-        let patience = Patience { clock, body, response, idle, base, seen, sent: 0, armed };
-        (patience, tokio::time::sleep(allowed))
+        base: Tick,
+    ) -> Patience<'a> {
+        Patience { clock, body, response, idle, base, seen: body.progress(), sent: 0 }
     }
 
     /// Ready when nothing has moved for too long. `meter` tells what has left us, if the
     /// connection is not shared.
     pub fn poll(
         &mut self,
-        mut timer: Pin<&mut Sleep>,
+        alarm: &mut Alarm,
         meter: Option<&Meter>,
         context: &mut Context<'_>,
     ) -> Poll<Expired> {
         self.notice(meter);
-        if self.deadline() < self.armed {
-            self.arm(timer.as_mut());
-        }
-        while timer.as_mut().poll(context).is_ready() {
-            if self.clock.now() >= self.deadline() {
-                return Poll::Ready(self.blame());
-            }
-            self.arm(timer.as_mut());
-        }
-        Poll::Pending
+        ready!(alarm.poll(self.deadline(), self.clock, context));
+        Poll::Ready(self.blame())
     }
 
     fn notice(&mut self, meter: Option<&Meter>) {
@@ -89,17 +121,6 @@ impl<'a> Patience<'a> {
 
     fn deadline(&self) -> Tick {
         self.base + if self.seen.complete { self.response } else { self.idle }
-    }
-
-    fn arm(&mut self, timer: Pin<&mut Sleep>) {
-        let deadline = self.deadline();
-        let at = timer.deadline();
-        let at = match deadline > self.armed {
-            true => at + deadline.since(self.armed),
-            false => at - self.armed.since(deadline),
-        };
-        timer.reset(at);
-        self.armed = deadline;
     }
 
     fn blame(&self) -> Expired {

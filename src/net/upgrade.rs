@@ -7,6 +7,7 @@ use crate::net::exchange::{Exchanged, Sender};
 use crate::net::fault;
 use crate::net::http1;
 use crate::net::inbound::{Carrier, Inbound, TaskGuard};
+use crate::net::patience::Alarm;
 use crate::net::tls::Offer;
 use http::header::UPGRADE;
 use http::{HeaderValue, Response, StatusCode};
@@ -36,13 +37,12 @@ impl Sender<'_> {
         let task = TaskGuard::new(task.abort_handle());
         let sent = meter.sent();
         let mut answer = pin!(sender.try_send_request(self.request.for_http1(self.to)));
-        let (mut patience, timer) = self.patience();
-        let mut timer = pin!(timer);
+        let (mut patience, mut alarm) = (self.patience(began), Alarm::default());
         let waited = poll_fn(|context| {
             if let Poll::Ready(answer) = answer.as_mut().poll(context) {
                 return Poll::Ready(Ok(answer));
             }
-            patience.poll(timer.as_mut(), Some(&meter), context).map(Err)
+            patience.poll(&mut alarm, Some(&meter), context).map(Err)
         });
         let answer = waited.await.map_err(|expired| self.expired(expired).fault)?;
         let failed =
