@@ -155,7 +155,7 @@ async fn exchange(
 
 async fn read(flow: &Flow, job: &Job, response: Response<Inbound>) -> Came {
     let (mut parts, body) = response.into_parts();
-    if let Err(kind) = forward(&mut parts, job.upgrade.is_some(), flow.clock.wall()) {
+    if let Err(kind) = forward(&mut parts, job.upgrade.is_some(), || flow.clock.wall()) {
         return Came::Fault(unusable(job, kind));
     }
     if parts.status == StatusCode::SWITCHING_PROTOCOLS {

@@ -18,7 +18,11 @@ pub struct Received {
 /// Checks an answer and rewrites its head in place: HTTP/1.1, one length or none, a `Date`, nothing
 /// of the connection it came on, none of our own fields. `upgrade`: the request asked for one.
 /// What can't be passed on without changing its meaning is a fault.
-pub fn forward(parts: &mut Parts, upgrade: bool, now: SystemTime) -> Result<Received, FaultKind> {
+pub fn forward(
+    parts: &mut Parts,
+    upgrade: bool,
+    now: impl FnOnce() -> SystemTime,
+) -> Result<Received, FaultKind> {
     let switching = parts.status == StatusCode::SWITCHING_PROTOCOLS;
     if switching && !(upgrade && speaks_websocket(&parts.headers)) {
         return Err(FaultKind::UpgradeFailed);
@@ -116,10 +120,11 @@ fn rewrite(headers: &mut HeaderMap, switching: bool, length: Option<u64>) {
 
 /// RFC 9110 §6.6.1: for an answer that has none. The format ends with the year 9999 and begins with
 /// 1970.
-fn date(headers: &HeaderMap, now: SystemTime) -> Option<HeaderValue> {
+fn date(headers: &HeaderMap, now: impl FnOnce() -> SystemTime) -> Option<HeaderValue> {
     if headers.contains_key(header::DATE) {
         return None;
     }
+    let now = now();
     let seconds = now.duration_since(UNIX_EPOCH).ok()?.as_secs();
     let writable = seconds < 253_402_300_800;
     let text = writable.then(|| httpdate::fmt_http_date(now))?;

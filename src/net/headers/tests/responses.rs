@@ -15,7 +15,7 @@ fn pass(status: u16, headers: &str, upgrade: bool) -> Result<(String, bool), Fau
     parts.status = StatusCode::from_u16(status).unwrap();
     parts.version = Version::HTTP_10;
     parts.headers = map(headers);
-    let received = forward(&mut parts, upgrade, now())?;
+    let received = forward(&mut parts, upgrade, now)?;
     assert_eq!(parts.version, Version::HTTP_11);
     Ok((lines(&parts.headers), received.reusable))
 }

@@ -55,7 +55,7 @@ async fn relay(request: Request<Incoming>, outer: DuplexStream) -> Response<Inco
     tokio::spawn(connection);
     let answer = sender.send_request(Request::from_parts(parts, Empty::new())).await;
     let (mut parts, body) = answer.expect("an answer").into_parts();
-    response::forward(&mut parts, false, SystemTime::UNIX_EPOCH).expect("a clean answer");
+    response::forward(&mut parts, false, || SystemTime::UNIX_EPOCH).expect("a clean answer");
     Response::from_parts(parts, body)
 }
 
