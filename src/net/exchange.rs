@@ -154,7 +154,6 @@ impl Sender<'_> {
         reused: bool,
         began: Tick,
     ) -> Result<(Response<Incoming>, Carrier), Failed> {
-        let began = self.pool.clock.now();
         let (sent, received) = (connection.meter().sent(), connection.meter().received());
         let mut answer = pin!(connection.send(self.request.for_http1(self.to)));
         let mut patience = self.patience(began);
@@ -188,7 +187,6 @@ impl Sender<'_> {
         reused: bool,
         began: Tick,
     ) -> Result<(Response<Incoming>, Carrier), Failed> {
-        let began = self.pool.clock.now();
         let mut answer = stream.connection.send(self.request.for_http2(self.to));
         let (mut patience, mut alarm) = (self.patience(began), Alarm::default());
         let waited = poll_fn(|context| {
