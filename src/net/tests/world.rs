@@ -26,9 +26,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
 /// Longer than anything here takes, shorter than anybody waits.
-pub(super) const CONNECT: Duration = Duration::from_millis(1500);
-pub(super) const IDLE: Duration = Duration::from_millis(150);
-pub(super) const RESPONSE: Duration = Duration::from_millis(150);
+pub(super) const CONNECT: Duration = Duration::from_secs(5);
+pub(super) const IDLE: Duration = Duration::from_millis(900);
+pub(super) const RESPONSE: Duration = Duration::from_millis(900);
 
 pub(super) fn reach() -> Reach {
     Reach {
