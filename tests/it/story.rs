@@ -144,7 +144,8 @@ fn check_waits(story: &Story, metrics: &Metrics) {
     let worked: Duration = run.visits.iter().map(|visit| end(visit).since(visit.arrived)).sum();
     let waited = (took - worked).as_secs_f64();
     let counted = metrics.count("pacegate_host_wait_seconds_total", &[("host", Scene::HOST)]);
-    // A crawler's own few milliseconds a page are in what is measured outside.
-    let slack = waited * 0.01 + 0.005 * run.visits.len() as f64;
+    // Measured outside there is also what tasks wait for a core: on a loaded machine up to a tenth
+    // of a second a visit.
+    let slack = waited * 0.01 + 0.1 * run.visits.len() as f64;
     assert!(counted <= waited && waited - counted <= slack, "{counted} s of {waited} s");
 }
