@@ -5,6 +5,7 @@ use crate::ca::files;
 use crate::cli::arguments::{Arguments, Ca, CheckFormat, Command, Env, Run, Settings};
 use crate::cli::env::{Files, Part, Place, environment, without};
 use crate::cli::shell::Shell;
+use crate::cli::stop::Stop;
 use crate::cli::summary::summary;
 use crate::cli::{check, files as side_files, health, hints, init, log, run, truststore};
 use crate::clock::Clock;
@@ -149,6 +150,10 @@ async fn serve(settings: &Settings) -> u8 {
         Err(code) => return code,
     };
     start_log(&loaded.config);
+    let mut stop = match Stop::listen() {
+        Ok(stop) => stop,
+        Err(error) => return fail(&format!("can't catch signals: {error}")),
+    };
     let ladder = ladder(&loaded.config);
     let app = match start(loaded.config).await {
         Ok(app) => app,
@@ -158,7 +163,7 @@ async fn serve(settings: &Settings) -> u8 {
     let proxy = app.proxy().iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",");
     let admin = app.admin().map_or_else(|| "none".to_owned(), |admin| admin.to_string());
     note(&format!("ready proxy={proxy} admin={admin}\n"));
-    stop_requested().await;
+    stop.ordered().await;
     tracing::info!("stopping: no new requests, attempts under way may finish");
     tokio::select! {
         finished = app.stop() => {
@@ -167,23 +172,8 @@ async fn serve(settings: &Settings) -> u8 {
             }
             0
         }
-        () = stop_requested() => FAILURE,
+        () = stop.ordered() => FAILURE,
     }
-}
-
-async fn stop_requested() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-            return;
-        }
-    }
-    let _ = tokio::signal::ctrl_c().await;
 }
 
 fn ladder(config: &Config) -> String {

@@ -16,6 +16,7 @@ pub mod merged;
 pub mod pem;
 pub mod run;
 pub mod shell;
+pub mod stop;
 pub mod summary;
 pub mod truststore;
 
