@@ -117,6 +117,7 @@ fn a_lost_connection_cancels_what_it_held() {
             );
         }
         world.await_metric("pacegate_held_requests", &[], 19.0);
+        origin.await_arrivals(1);
     });
     // The runtime is gone, and its connection with it.
     let free = || (world.metrics().count("pacegate_requests_in_flight", &[]) == 0.0).then_some(());
