@@ -7,6 +7,7 @@ use crate::flow::deliver::{Gone, Reply};
 use crate::flow::presence::Presence;
 use crate::flow::session::Session;
 use crate::flow::works::Flow;
+use crate::net::headers::request::HeadLimits;
 use crate::net::speak::{Aside, Speaker};
 use crate::net::wire::Wire;
 use http::header::{CONNECTION, HeaderValue};
@@ -80,7 +81,7 @@ where
         .timer(TokioTimer::new())
         .auto_date_header(false)
         .max_concurrent_streams(STREAMS)
-        .max_header_list_size(flow.heads.bytes as u32)
+        .max_header_list_size(list_bytes(&flow.heads))
         .max_send_buf_size(SEND_BUFFER);
     let session = Arc::new(Session { presence: Presence::Dropped, ..session });
     let service = service_fn(|request| {
@@ -100,7 +101,15 @@ where
     }
 }
 
-async fn drained(draining: &mut watch::Receiver<bool>) {
+/// A little over our own limits, whose refusals say more. HTTP/2 counts 32 bytes more a field (RFC
+/// 9113 §6.5.2).
+fn list_bytes(heads: &HeadLimits) -> u32 {
+    let bytes = heads.bytes + heads.target_bytes + heads.fields * 32 + LINES;
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// Waits until the process is to end.
+pub async fn drained(draining: &mut watch::Receiver<bool>) {
     if draining.wait_for(|draining| *draining).await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -118,7 +118,12 @@ fn inside(
 async fn look_inside(flow: Arc<Flow>, session: Arc<Session>, connect: Connect, upgrade: OnUpgrade) {
     let Some((before, wire)) = upgrade.await.ok().and_then(taken_apart) else { return };
     let silence = if connect.target.port == HTTPS { SILENCE_HTTPS } else { SILENCE };
-    let Ok(opening) = open(before, wire, silence).await else { return };
+    let mut draining = flow.draining.clone();
+    let opened = tokio::select! {
+        opened = open(before, wire, silence) => opened,
+        () = serve::drained(&mut draining) => return,
+    };
+    let Ok(opening) = opened else { return };
     match opening {
         Opening::Tls(wire) => {
             flow.meter.tunnel(TunnelMode::Intercepted);

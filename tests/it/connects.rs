@@ -367,3 +367,15 @@ fn the_proxys_password_stays_here() {
     assert!(arrivals.iter().all(|it| it.header("proxy-authorization").is_none()), "{arrivals:#?}");
     assert_eq!(arrivals[1].headers("authorization"), ["Basic b3duOng="]);
 }
+
+#[test]
+fn a_tunnel_that_has_said_nothing_does_not_hold_up_the_end() {
+    let (_origin, mut world) = safe("");
+    let mut client = world.client();
+    assert_eq!(client.connect_to("shop.test:443").status, 200);
+    let told = now();
+    world.signal("TERM");
+    assert!(world.wait().success());
+    assert!(now().since(told) < Duration::from_secs(8), "not for its ten seconds");
+    assert_eq!(client.rest().unwrap_or_default(), b"");
+}

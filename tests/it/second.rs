@@ -143,6 +143,16 @@ fn malformed_heads_are_refused_on_their_stream_only() {
         let answer =
             streams.send(Request::get("https://shop.test/").body(empty()).unwrap()).await.unwrap();
         assert_eq!(answer.status(), StatusCode::OK);
+        for fields in [1, 300] {
+            let mut request = Request::get("https://shop.test/");
+            for number in 0..fields {
+                let value = "x".repeat(68 * 1024 / fields);
+                request = request.header(format!("x-{number}"), value);
+            }
+            let answer = streams.send(request.body(empty()).unwrap()).await.unwrap();
+            assert_eq!(answer.status().as_u16(), 431, "{answer:?}");
+            assert!(answer.headers().contains_key("proxy-status"), "ours");
+        }
         let long = "x".repeat(40 * 1024);
         let request = Request::get("https://shop.test/").header("x-long", long);
         assert_eq!(
