@@ -54,6 +54,7 @@ where
         .header_read_timeout(HEAD);
     let session = Arc::new(session);
     let aside = speaker.aside();
+    aside.awaits_head();
     let service =
         service_fn(|request| handle(flow.clone(), session.clone(), aside.clone(), request));
     let mut connection =
@@ -136,7 +137,7 @@ async fn handle(
 }
 
 /// From a connection's last answer, or its start, to the end of the next head: what is slower, or
-/// says nothing, is closed (http.md A5). A held request has its head and no such timer.
+/// says nothing, is closed. A held request has its head and no such timer.
 const HEAD: Duration = Duration::from_secs(75);
 /// What lines have around names and values: the library's limit is on all of a head.
 const LINES: usize = 8 * 1024;

@@ -5,12 +5,14 @@
 use crate::clock::Clock;
 
 /// The library's own answer to a request it can't read, told by its head: it alone has no `Date`
-/// (ours always do). Ours in its place says what happened.
-pub fn reworded(bytes: &[u8], clock: &Clock) -> Option<Vec<u8>> {
+/// (ours always do). Ours in its place says what happened. `late`: the request's head was not
+/// complete in time, and that is why it can't be read.
+pub fn reworded(bytes: &[u8], late: bool, clock: &Clock) -> Option<Vec<u8>> {
     let head = bytes.strip_suffix(b"\r\ncontent-length: 0\r\n\r\n")?;
-    let (status, title, advice) = REFUSALS.iter().find(|(status, _, _)| {
+    let refusal = REFUSALS.iter().find(|(status, _, _)| {
         head.starts_with(b"HTTP/1.1 ") && head[9..].starts_with(status.as_bytes())
     })?;
+    let (status, title, advice) = if late { &LATE } else { refusal };
     let date = b"\r\ndate: ";
     if head.windows(date.len()).any(|window| window.eq_ignore_ascii_case(date)) {
         return None;
@@ -25,6 +27,9 @@ pub fn reworded(bytes: &[u8], clock: &Clock) -> Option<Vec<u8>> {
     );
     Some([head.as_bytes(), body.as_bytes()].concat())
 }
+
+const LATE: (&str, &str, &str) =
+    ("408", "Request Timeout", "The head of the request was not complete within 10 s.");
 
 /// What the library answers by itself: status, title, what to do.
 const REFUSALS: [(&str, &str, &str); 3] = [

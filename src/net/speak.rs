@@ -26,6 +26,8 @@ pub struct Speaker<T> {
     clock: Clock,
     /// Runs while a client sends on after our last byte.
     lingering: Option<Pin<Box<Sleep>>>,
+    /// Runs while the first head on the connection is incomplete.
+    late: Option<Pin<Box<Sleep>>>,
     /// Runs while the client takes nothing of what we write.
     stalled: Option<Pin<Box<Sleep>>>,
 }
@@ -44,6 +46,7 @@ struct State {
     /// Nothing of the library's is half written: our bytes may go out.
     between: bool,
     heard: Heard,
+    head: FirstHead,
     /// The request under way has a body, which may not be read to its end.
     has_body: bool,
     /// What comes is no longer HTTP, and somebody reads it.
@@ -56,11 +59,22 @@ impl Default for State {
             queued: Vec::new(),
             between: true,
             probed: false,
+            head: FirstHead::Anything,
             heard: Heard::Nothing,
             has_body: false,
             handed_over: false,
         }
     }
+}
+
+/// The first head on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FirstHead {
+    /// It is there, or what is spoken here has no heads of HTTP/1.
+    Anything,
+    Awaited,
+    /// It was not complete in time.
+    Late,
 }
 
 /// What came from the client so far.
@@ -96,9 +110,16 @@ impl Aside {
         }
     }
 
+    /// What is spoken begins with a head of HTTP/1.
+    pub fn awaits_head(&self) {
+        self.lock().head = FirstHead::Awaited;
+    }
+
     /// A request begins, with or without a body.
     pub fn begins(&self, has_body: bool) {
-        self.lock().has_body = has_body;
+        let mut state = self.lock();
+        state.has_body = has_body;
+        state.head = FirstHead::Anything;
     }
 
     /// The connection is somebody else's from here on: an upgrade or a tunnel.
@@ -120,7 +141,15 @@ impl<T> Speaker<T> {
     /// Speaks over `inner`.
     pub fn new(inner: T, clock: Clock) -> Speaker<T> {
         let aside = Aside::default();
-        Speaker { inner, aside, pending: Vec::new(), clock, lingering: None, stalled: None }
+        Speaker {
+            inner,
+            aside,
+            pending: Vec::new(),
+            clock,
+            lingering: None,
+            late: None,
+            stalled: None,
+        }
     }
 
     /// The end that serves.
@@ -135,6 +164,10 @@ impl<T> Speaker<T> {
 
     fn is_between(&self) -> bool {
         self.aside.lock().between
+    }
+
+    fn is_late(&self) -> bool {
+        self.aside.lock().head == FirstHead::Late
     }
 
     fn set_between(&self, between: bool) {
@@ -212,6 +245,28 @@ impl<T: AsyncRead + Unpin> Speaker<T> {
         self.lingering.as_mut().map_or(Poll::Pending, |timer| timer.as_mut().poll(cx)).map(Ok)
     }
 
+    /// A head that dribbles in for too long gets an end that no head has: the library refuses it, and
+    /// we say why.
+    fn poll_late(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let begun = {
+            let state = self.aside.lock();
+            state.head == FirstHead::Awaited && state.heard == Heard::Bytes
+        };
+        if !begun {
+            self.late = None;
+            return Poll::Pending;
+        }
+        let timer = self.late.get_or_insert_with(|| Box::pin(sleep(HEAD)));
+        ready!(timer.as_mut().poll(cx));
+        self.aside.lock().head = FirstHead::Late;
+        buffer.put_slice(&NO_HEAD[..NO_HEAD.len().min(buffer.remaining())]);
+        Poll::Ready(Ok(()))
+    }
+
     fn linger(&mut self) {
         self.lingering.get_or_insert_with(|| Box::pin(sleep(LINGER)));
     }
@@ -224,7 +279,9 @@ impl<T: AsyncRead + Unpin> AsyncRead for Speaker<T> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let result = ready!(Pin::new(&mut self.inner).poll_read(cx, buffer));
+        let Poll::Ready(result) = Pin::new(&mut self.inner).poll_read(cx, buffer) else {
+            return self.poll_late(cx, buffer);
+        };
         let mut state = self.aside.lock();
         if state.heard == Heard::Nothing {
             state.heard = match &result {
@@ -252,7 +309,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Speaker<T> {
     ) -> Poll<io::Result<usize>> {
         ready!(self.poll_own(cx))?;
         if self.is_between()
-            && let Some(answer) = reworded(bytes, &self.clock)
+            && let Some(answer) = reworded(bytes, self.is_late(), &self.clock)
         {
             self.pending = answer;
             return Poll::Ready(Ok(bytes.len()));
@@ -293,6 +350,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Speaker<T> {
     }
 }
 
+/// From the first byte of the first head to its last (http.md A5).
+const HEAD: Duration = Duration::from_secs(10);
+/// The library looks at a head again once its end is there.
+const NO_HEAD: &[u8] = b"\0\r\n\r\n";
 /// For a client that sends on after its answer, at most.
 const LINGER: Duration = Duration::from_secs(2);
 /// For a client that reads nothing of an answer: a program may think for a while.

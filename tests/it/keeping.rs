@@ -3,7 +3,7 @@
 use crate::world::answer::{Answer, Then};
 use crate::world::origin::Origin;
 use crate::world::proxy::World;
-use crate::world::resolve;
+use crate::world::{now, resolve};
 use std::time::Duration;
 
 fn shop() -> (Origin, World) {
@@ -106,4 +106,23 @@ fn leading_empty_lines_are_skipped() {
     let mut client = world.client();
     client.send(format!("\r\nGET http://shop.test/ {HEAD}\r\n"));
     assert_eq!(client.response().status, 200);
+}
+
+#[test]
+fn a_head_that_dribbles_in_is_refused_after_ten_seconds() {
+    let (origin, world) = shop();
+    let mut client = world.client();
+    let began = now();
+    client.send("GET http://shop.test/ HTTP/1.1\r\n");
+    while client.is_quiet_for(Duration::from_millis(700)) {
+        assert!(now().since(began) < Duration::from_secs(30), "it never ends");
+        if client.try_send("X: y\r\n").is_err() {
+            break;
+        }
+    }
+    let answer = client.response();
+    assert_eq!(answer.status, 408, "{}", answer.text());
+    assert!(answer.header("proxy-status").is_some());
+    assert!(now().since(began) >= Duration::from_secs(9));
+    assert!(origin.arrivals().is_empty());
 }
