@@ -134,14 +134,7 @@ impl Inner {
             let idle = self.pop(target)?;
             let mut connection = idle.connection;
             let age = self.clock.now().since(idle.since);
-            // The reactor's last news, not older than what woke us, is enough for a request that can
-            // be sent again; one that can't be is worth a look at the socket itself.
-            let news = fresh == Freshness::Any && age < RECENT;
-            let clean = |connection: &mut Http1| match news {
-                true => connection.settles(),
-                false => connection.is_clean(),
-            };
-            if age < most && clean(&mut connection) {
+            if age < most && connection.is_clean() {
                 return Some(Taken::Http1(connection));
             }
             // What is under it is older still, but may serve a request that can be repeated.
