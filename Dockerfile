@@ -6,7 +6,7 @@
 # glibc has looked names up without loading anything since 2.34 (its `files` and `dns` services are
 # built in), so a static binary of Debian 12's resolves on an empty base. `.ci/image` checks the image
 # with bases made on the spot, which is why the builder is an argument.
-ARG BUILDER=docker.io/library/rust:1.95-bookworm
+ARG BUILDER=rust:1.95-bookworm
 
 FROM ${BUILDER} AS build
 WORKDIR /src
