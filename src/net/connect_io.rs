@@ -7,9 +7,13 @@
 //!   closed is still read (hyper would give the connection up).
 //! * A fresh connection is not read before something was written: an origin that answers before it
 //!   has read the request is answered for, not mistaken for noise.
+//! * Before a head so much is read and no more: interim answers without end would keep whoever
+//!   reads them so busy that no timer is looked at.
 //!
 //! It must not know what the bytes mean.
 
+use std::error::Error;
+use std::fmt;
 use std::io::{self, IoSlice, Read};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,7 +32,22 @@ pub struct Meter {
     muted: AtomicBool,
     park: AtomicBool,
     broken: AtomicBool,
+    /// A head is awaited, and what `received` was when the wait began.
+    awaits_head: AtomicBool,
+    before_head: AtomicU64,
 }
+
+/// An origin said more than [`BEFORE_HEAD`] and no answer was among it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoHeadInAll;
+
+impl fmt::Display for NoHeadInAll {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("1 MiB of interim answers, and no answer")
+    }
+}
+
+impl Error for NoHeadInAll {}
 
 impl Meter {
     /// Bytes handed to the kernel so far, TLS included.
@@ -54,6 +73,22 @@ impl Meter {
     /// Nothing is read until something was written.
     pub fn mute(&self) {
         self.muted.store(true, Relaxed);
+    }
+
+    /// From now on a head is awaited: a flood before it is an error.
+    pub fn await_head(&self) {
+        self.before_head.store(self.received(), Relaxed);
+        self.awaits_head.store(true, Relaxed);
+    }
+
+    /// The head is there: what comes now is its body, of any size.
+    pub fn head_came(&self) {
+        self.awaits_head.store(false, Relaxed);
+    }
+
+    fn is_flooded(&self) -> bool {
+        self.awaits_head.load(Relaxed)
+            && self.received() - self.before_head.load(Relaxed) > BEFORE_HEAD
     }
 
     /// Whether writes are parked: the connection is of no use after this answer.
@@ -219,7 +254,10 @@ impl AsyncRead for Io {
         if read > 0 {
             io.meter.received.fetch_add(read as u64, Relaxed);
         }
-        result
+        match io.meter.is_flooded() {
+            true => Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, NoHeadInAll))),
+            false => result,
+        }
     }
 }
 
@@ -270,3 +308,5 @@ impl AsyncWrite for Io {
 
 /// Enough for two session tickets or a close_notify, which an idle TLS connection may have got.
 const LOOK_BYTES: usize = 1024;
+/// Sixteen heads of the largest size, and more than the library reads ahead of a body.
+const BEFORE_HEAD: u64 = 1024 * 1024;

@@ -155,6 +155,7 @@ impl Sender<'_> {
         began: Tick,
     ) -> Result<(Response<Incoming>, Carrier), Failed> {
         let (sent, received) = (connection.meter().sent(), connection.meter().received());
+        connection.meter().await_head();
         let mut answer = pin!(connection.send(self.request.for_http1(self.to)));
         let mut patience = self.patience(began);
         let waited = poll_fn(|context| {
@@ -168,6 +169,7 @@ impl Sender<'_> {
         });
         let answer = waited.await.map_err(|expired| self.expired(expired))?;
         let meter = connection.meter();
+        meter.head_came();
         let unsent = meter.sent() == sent;
         let died_idle = reused && meter.received() == received && self.is_crossing(began);
         let mut response = answer.map_err(|error| {

@@ -7,6 +7,7 @@
 )]
 
 use crate::judge::outcome::{Fault, FaultKind, Sent};
+use crate::net::connect_io::NoHeadInAll;
 use crate::net::target::Target;
 use crate::pace::scope::Host;
 use rustls::{AlertDescription, CertificateError};
@@ -109,7 +110,10 @@ pub fn before_head(target: &Target, error: &hyper::Error, sent: Sent) -> Fault {
         return h2_fault(target, error, FaultKind::Reset, sent);
     }
     if let Some(error) = find::<io::Error>(error) {
-        return broken(target, error, sent);
+        return match error.get_ref().and_then(|inner| inner.downcast_ref::<NoHeadInAll>()) {
+            Some(flood) => not_http(target, &flood.to_string(), sent),
+            None => broken(target, error, sent),
+        };
     }
     if error.is_parse_too_large() {
         let fault = not_http(target, "its head is larger than 64 KiB or 200 fields", sent);

@@ -36,6 +36,7 @@ impl Sender<'_> {
         });
         let task = TaskGuard::new(task.abort_handle());
         let sent = meter.sent();
+        meter.await_head();
         let mut answer = pin!(sender.try_send_request(self.request.for_http1(self.to)));
         let (mut patience, mut alarm) = (self.patience(began), Alarm::default());
         let waited = poll_fn(|context| {
@@ -45,6 +46,7 @@ impl Sender<'_> {
             patience.poll(&mut alarm, Some(&meter), context).map(Err)
         });
         let answer = waited.await.map_err(|expired| self.expired(expired).fault)?;
+        meter.head_came();
         let failed =
             |error: TrySendError<_>| self.failed(&error.into_error(), meter.sent() == sent).fault;
         let mut response = answer.map_err(failed)?;

@@ -5,6 +5,7 @@ mod bodies;
 mod connects;
 mod corners;
 mod documents;
+mod endless;
 mod faults;
 mod fields;
 mod first_page;
