@@ -11,6 +11,7 @@ use crate::flow::works::Flow;
 use crate::judge::outcome::Fault;
 use crate::judge::verdict::{Class, PaceMove};
 use crate::metrics::labels::{self, Final, RequestOutcome, Source};
+use crate::net::fault;
 use crate::net::headers::response::forward_trailers;
 use crate::net::inbound::Inbound;
 use crate::net::tunnel;
@@ -23,7 +24,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper_util::rt::TokioIo;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 /// An answer's body on its way to the client.
 pub enum Reply {
@@ -38,6 +39,8 @@ pub struct Flowing {
     rest: Inbound,
     /// It broke off; said once what came before is out.
     broken: Option<Fault>,
+    /// Done when the client has left: an origin that pauses gives no write to find it out by.
+    left: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     permit: Option<Permit>,
     trip: Option<Trip>,
     outcome: RequestOutcome,
@@ -60,6 +63,7 @@ pub fn answer(flow: &Flow, mut job: Job, delivery: Delivery) -> Response<Reply> 
                 first: Some(first).filter(|first| !first.is_empty()),
                 rest,
                 broken: None,
+                left: job.presence.reset(),
                 permit: Some(permit),
                 outcome,
                 status: parts.status,
@@ -252,7 +256,9 @@ impl Flowing {
         if let Some(fault) = self.broken.take() {
             return Poll::Ready(Some(Err(fault)));
         }
-        let mut frame = ready!(Pin::new(&mut self.rest).poll_frame(cx));
+        let Poll::Ready(mut frame) = Pin::new(&mut self.rest).poll_frame(cx) else {
+            return self.poll_left(cx);
+        };
         if let Some(Ok(frame)) = &mut frame
             && let Some(trailers) = frame.trailers_mut()
         {
@@ -271,6 +277,18 @@ impl Flowing {
             None => self.end(self.outcome),
         }
         Poll::Ready(frame)
+    }
+
+    /// The attempt ends with its client. It moves no rung: the origin has answered.
+    fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Fault>>> {
+        let left = self.left.as_mut().is_some_and(|left| left.as_mut().poll(cx).is_ready());
+        if !left {
+            return Poll::Pending;
+        }
+        self.left = None;
+        self.permit = None;
+        self.trip = None;
+        Poll::Ready(Some(Err(fault::client_left())))
     }
 
     fn count(&self, bytes: usize) {

@@ -5,6 +5,7 @@
 
 use crate::net::speak::Aside;
 use crate::net::wire::{HangUp, Watch};
+use std::pin::Pin;
 
 /// The client's end of one request.
 #[derive(Clone, Debug)]
@@ -31,6 +32,14 @@ impl Presence {
             Presence::Watched { watch, .. } => Presence::Watched { watch, aside: layer },
             Presence::Dropped => Presence::Dropped,
         }
+    }
+
+    /// Waits for a reset while an answer flows; `None` where the library sees to it. A FIN says
+    /// nothing then: the answer's own bytes find out.
+    pub fn reset(&self) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+        let Presence::Watched { watch, .. } = self else { return None };
+        let watch = watch.clone();
+        Some(Box::pin(async move { watch.reset().await }))
     }
 
     /// Waits until the client has left. `fin` is asked once it has sent a FIN.

@@ -154,6 +154,11 @@ pub fn client_body(detail: &str) -> Fault {
     perhaps(FaultKind::ClientBody, format!("The request's body broke off: {detail}."))
 }
 
+/// Nobody is there to take the rest of an answer.
+pub fn client_left() -> Fault {
+    perhaps(FaultKind::ClientBody, "The client left within its answer.".into())
+}
+
 /// No head in time.
 pub fn response_timeout(target: &Target, limit: Duration) -> Fault {
     perhaps(FaultKind::ResponseTimeout, format!("No answer from {target} within {limit:?}."))

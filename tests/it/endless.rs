@@ -1,9 +1,11 @@
 //! What never ends by itself: interim answers, bodies in drips, clients and connections that have
 //! gone quiet. None of it may keep a request, a slot or anybody else for good.
 
-use crate::world::answer::Answer;
+use crate::world::answer::{Answer, Then};
 use crate::world::origin::Origin;
 use crate::world::proxy::World;
+use crate::world::now;
+use std::time::Duration;
 
 #[test]
 fn interim_answers_without_end_are_no_answer() {
@@ -24,3 +26,25 @@ fn interim_answers_without_end_are_no_answer() {
 }
 
 const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+
+#[test]
+fn a_reset_within_an_answer_ends_it_while_the_origin_pauses() {
+    let half = || Answer::page("x".repeat(300_000)).cut(1000, Then::Hang);
+    let events =
+        Answer::raw("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n");
+    for answer in [half(), events.then(Then::Hang)] {
+        let origin = Origin::http();
+        origin.on("/long", [answer]);
+        let world = World::start("");
+        let mut client = world.client();
+        client.say("GET", &origin.url("shop", "/long"), "", "");
+        client.head();
+        client.reset();
+        let left = now();
+        origin.await_departures(1);
+        world.await_metric("pacegate_client_gone_total", &[("phase", "answer")], 1.0);
+        world.await_exactly("pacegate_requests_in_flight", &[], 0.0);
+        assert!(now().since(left) < Duration::from_secs(5));
+        assert_eq!(world.metrics().count("pacegate_rung_changes_total", &[]), 0.0);
+    }
+}
