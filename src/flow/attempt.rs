@@ -172,7 +172,8 @@ async fn read(flow: &Flow, job: &Job, response: Response<Inbound>) -> Came {
         return Came::Flowing { parts, first: Bytes::new(), rest: body };
     }
     let patience = match exact {
-        Some(_) => Duration::MAX,
+        // Whoever drips it may take for ever: at the window's end the client gets what there is.
+        Some(_) => job.limits.window_end.since(flow.clock.now()).max(job.limits.response_timeout),
         None if failed => job.limits.response_timeout,
         None => UNKNOWN_PATIENCE,
     };
@@ -214,10 +215,7 @@ async fn gather(mut body: Inbound, most: usize, patience: Duration) -> Result<Ga
     let mut all = Gathering::default();
     let ended = {
         let mut reading = pin!(all.read(&mut body, most));
-        match patience {
-            Duration::MAX => Some(reading.await?),
-            patience => timeout(patience, reading.as_mut()).await.ok().transpose()?,
-        }
+        timeout(patience, reading.as_mut()).await.ok().transpose()?
     };
     let trailers = all.trailers.take();
     Ok(match ended {

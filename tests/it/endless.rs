@@ -48,3 +48,17 @@ fn a_reset_within_an_answer_ends_it_while_the_origin_pauses() {
         assert_eq!(world.metrics().count("pacegate_rung_changes_total", &[]), 0.0);
     }
 }
+
+#[test]
+fn a_short_body_in_drips_reaches_its_client_at_the_windows_end() {
+    let drip = Duration::from_millis(100);
+    let origin = Origin::http();
+    origin.on("/drips", [Answer::page("0123456789".repeat(4)).drip(1, drip)]);
+    let world = World::start("retry: {window: 800ms, response_timeout: 400ms}\n");
+    let mut client = world.client();
+    client.say("GET", &origin.url("shop", "/drips"), "", "");
+    let answer = client.response();
+    let (head, end) = (answer.head_at, answer.end_at);
+    assert_eq!((answer.status, answer.text()), (200, "0123456789".repeat(4)));
+    assert!(end.since(head) > Duration::from_secs(2), "its head came with its end");
+}
