@@ -32,6 +32,7 @@ pub fn main() -> ExitCode {
         Command::Health { ready } => on_a_runtime(ask_health(&settings, ready)),
         Command::Demo { plain } => on_a_runtime(super::demo::demo(plain)),
     };
+    log::flush();
     ExitCode::from(code)
 }
 

@@ -2,10 +2,17 @@
 //!
 //! Much of what is logged was written by strangers (hosts, reasons, certificates): control
 //! characters are escaped and every field is cut, so that no line can pretend to be another.
+//!
+//! A thread of its own writes the lines. Whoever reads our stderr may have stopped (a pager, a full
+//! pipe), and no request waits for that: lines that find the queue full are lost, and counted.
 
 use crate::clock::Clock;
 use std::fmt::{self, Write as _};
-use std::io::{self, IsTerminal, Write as _};
+use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tracing::field::{Field, Visit};
@@ -35,16 +42,71 @@ pub fn start(level: LevelFilter, format: Format, no_color: bool, clock: Clock) {
         (Format::Text | Format::Auto, true) => Look::Text { colours: !no_color },
         (Format::Json, _) | (Format::Auto, false) => Look::Json,
     };
-    let lines = Lines { look, clock, sink: to_stderr };
+    let lines = Lines { look, clock, sink: queue };
     let ours = Targets::new()
         .with_default(level.min(LevelFilter::WARN))
         .with_target(env!("CARGO_CRATE_NAME"), level);
     let _ = tracing_subscriber::registry().with(lines.with_filter(ours)).try_init();
 }
 
-/// Nobody is left to tell that stderr is gone.
-fn to_stderr(line: &str) {
-    let _ = io::stderr().lock().write_all(line.as_bytes());
+/// Gives what is queued a moment to be written: the last thing before the process ends.
+pub fn flush() {
+    let Some(queue) = QUEUE.get() else { return };
+    let (done, written) = sync_channel(1);
+    if queue.lines.try_send(Entry::Mark(done)).is_ok() {
+        let _ = written.recv_timeout(LAST);
+    }
+}
+
+/// What goes to the thread that writes.
+enum Entry {
+    Line(String),
+    /// Said back once all before it is written.
+    Mark(SyncSender<()>),
+}
+
+struct Queue {
+    lines: SyncSender<Entry>,
+    lost: AtomicU64,
+}
+
+impl Queue {
+    fn put(&self, line: &str) {
+        if self.lines.try_send(Entry::Line(line.to_owned())).is_err() {
+            self.lost.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+static QUEUE: OnceLock<Queue> = OnceLock::new();
+
+fn queue(line: &str) {
+    let queue = QUEUE.get_or_init(|| {
+        let (lines, waiting) = sync_channel(QUEUED);
+        // Without a thread all lines are lost: there is nowhere to say so.
+        let writer = std::thread::Builder::new().name("log".to_owned());
+        let _ = writer.spawn(move || write(&waiting, &mut io::stderr()));
+        Queue { lines, lost: AtomicU64::new(0) }
+    });
+    queue.put(line);
+}
+
+/// Nobody is left to tell that the sink is gone.
+fn write(waiting: &Receiver<Entry>, sink: &mut impl Write) {
+    while let Ok(entry) = waiting.recv() {
+        match entry {
+            Entry::Line(line) => {
+                let _ = sink.write_all(line.as_bytes());
+            }
+            Entry::Mark(done) => {
+                let _ = done.try_send(());
+            }
+        }
+        let lost = QUEUE.get().map_or(0, |queue| queue.lost.swap(0, Relaxed));
+        if lost > 0 {
+            tracing::warn!(lost, "lines of the log were lost: stderr takes them too slowly");
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,6 +283,10 @@ const MILLI: u32 = 1_000_000;
 /// Of one field: a URL, a certificate's reason.
 const FIELD_BYTES: usize = 1024;
 const FIELDS: usize = 32;
+/// Lines, of some 300 bytes and at most 32 KiB.
+const QUEUED: usize = 4096;
+/// For what is queued at the end.
+const LAST: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {

@@ -2,9 +2,13 @@
 //! gone quiet. None of it may keep a request, a slot or anybody else for good.
 
 use crate::world::answer::{Answer, Then};
+use crate::world::client::Client;
+use crate::world::folder::Folder;
 use crate::world::origin::Origin;
-use crate::world::proxy::World;
-use crate::world::now;
+use crate::world::proxy::{World, address_after, pacegate, send_signal};
+use crate::world::{now, until};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use std::time::Duration;
 
 #[test]
@@ -61,4 +65,32 @@ fn a_short_body_in_drips_reaches_its_client_at_the_windows_end() {
     let (head, end) = (answer.head_at, answer.end_at);
     assert_eq!((answer.status, answer.text()), (200, "0123456789".repeat(4)));
     assert!(end.since(head) > Duration::from_secs(2), "its head came with its end");
+}
+
+#[test]
+fn a_log_that_nobody_reads_stops_nobody() {
+    let folder = Folder::new();
+    let mut child = pacegate(&folder)
+        .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut log = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
+    let ready = log.find_map(|line| line.ok().filter(|line| line.starts_with("ready ")));
+    let proxy = address_after(&ready.expect("it says so"), "proxy").expect("an address");
+    let origin = Origin::http();
+    let url = origin.url("shop", &format!("/{}", "x".repeat(190)));
+    let mut client = Client::connect(proxy);
+    // A pipe holds 64 KiB, a request is a line of some 400 bytes.
+    for _ in 0..400 {
+        assert_eq!(client.get(&url).status, 200);
+    }
+    send_signal(child.id(), "TERM");
+    let ended = until(|| child.try_wait().expect("our own child"));
+    child.kill().ok();
+    child.wait().ok();
+    assert!(ended.is_some_and(|status| status.success()), "it ends when told to: {ended:?}");
+    drop(log);
 }
