@@ -164,6 +164,7 @@ async fn serve(settings: &Settings) -> u8 {
     let proxy = app.proxy().iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",");
     let admin = app.admin().map_or_else(|| "none".to_owned(), |admin| admin.to_string());
     note(&format!("ready proxy={proxy} admin={admin}\n"));
+    outlive_hang_ups();
     stop.ordered().await;
     tracing::info!("stopping: no new requests, attempts under way may finish");
     tokio::select! {
@@ -174,6 +175,23 @@ async fn serve(settings: &Settings) -> u8 {
             0
         }
         () = stop.ordered() => FAILURE,
+    }
+}
+
+/// A hang-up (a terminal that closes, an operator who expects a reload) is no order to stop: it
+/// would take everything that is held with it.
+fn outlive_hang_ups() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let Ok(mut hang_up) = signal(SignalKind::hangup()) else { return };
+        tokio::spawn(async move {
+            while hang_up.recv().await.is_some() {
+                tracing::warn!(
+                    "SIGHUP: settings are read at the start only; restart to change them"
+                );
+            }
+        });
     }
 }
 

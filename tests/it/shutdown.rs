@@ -122,3 +122,12 @@ fn inside_a_tunnel_it_is_the_same() {
     assert_eq!(world.wait().code(), Some(0));
     assert!(idle.rest().unwrap_or_default().is_empty());
 }
+
+#[test]
+fn a_hang_up_is_no_order_to_stop() {
+    let origin = Origin::http();
+    let world = World::start("");
+    world.signal("HUP");
+    world.await_log(&["SIGHUP", "restart"]);
+    assert_eq!(world.get(&origin.url("shop", "/")).status, 200);
+}
