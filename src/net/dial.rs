@@ -9,6 +9,7 @@ use crate::clock::{Clock, Tick};
 use crate::judge::outcome::{Fault, FaultKind};
 use crate::net::connect_io::{Io, Wire};
 use crate::net::fault;
+use crate::net::listen::{FULL_PAUSE, is_full};
 use crate::net::reachable;
 use crate::net::resolve::Resolver;
 use crate::net::settings::{Destinations, Reach};
@@ -245,7 +246,7 @@ fn telling(kind: io::ErrorKind) -> u8 {
 }
 
 async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect(address).await?;
+    let stream = once_there_is_room(address).await?;
     // Without it a request waits for the acknowledgement of what was written before: 40 ms.
     stream.set_nodelay(true)?;
     let keepalive = socket2::TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);
@@ -253,6 +254,19 @@ async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
+/// Connects; without a descriptor left it waits for one, for that says nothing about the site.
+async fn once_there_is_room(address: SocketAddr) -> io::Result<TcpStream> {
+    for _ in 0..FULL_TRIES {
+        match TcpStream::connect(address).await {
+            Err(error) if is_full(&error) => tokio::time::sleep(FULL_PAUSE).await,
+            connected => return connected,
+        }
+    }
+    TcpStream::connect(address).await
+}
+
+/// A second: below every sensible `retry.connect_timeout`, whose end would be the site's fault.
+const FULL_TRIES: u32 = 20;
 /// RFC 8305 §5: the recommended Connection Attempt Delay.
 const STAGGER: Duration = Duration::from_millis(250);
 /// Below the 5 minutes after which most NATs forget a connection.

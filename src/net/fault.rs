@@ -34,7 +34,9 @@ pub fn no_address(host: &Host) -> Fault {
 /// in these words when a server gave no usable answer.
 pub fn lookup(host: &Host, error: &io::Error) -> Fault {
     let text = error.to_string().to_ascii_lowercase();
-    if text.contains("temporary failure") || text.contains("try again") {
+    // An error of the system's own (no descriptor for a socket, say) says nothing about the name.
+    let ours = error.raw_os_error().is_some();
+    if ours || text.contains("temporary failure") || text.contains("try again") {
         let detail = format!("The resolver has no answer for {host} now.");
         return unsent(FaultKind::DnsTimeout, detail);
     }
