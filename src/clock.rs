@@ -82,7 +82,7 @@ impl Clock {
     /// The moment it is.
     pub fn now(&self) -> Tick {
         match &self.source {
-            Source::Runtime { began } => Tick::ZERO + HEAD_START + began.elapsed(),
+            Source::Runtime { began } => BEGINNING + began.elapsed(),
             Source::Hand { nanos, .. } => Tick(nanos.load(Ordering::Relaxed)),
         }
     }
@@ -136,6 +136,7 @@ impl Hand {
 
 /// Moments before the start of the process can be named this far back.
 const HEAD_START: Duration = Duration::from_secs(3600);
+const BEGINNING: Tick = Tick(HEAD_START.as_nanos() as u64);
 
 #[cfg(test)]
 mod tests {
