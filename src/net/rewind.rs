@@ -42,6 +42,10 @@ impl<T: AsyncRead + Unpin> AsyncRead for Rewound<T> {
         let count = self.prefix.len().min(buffer.remaining());
         buffer.put_slice(&self.prefix[..count]);
         self.prefix.advance(count);
+        if self.prefix.is_empty() {
+            // Lets its memory go, which the connection would hold to its end.
+            self.prefix = Bytes::new();
+        }
         // Reading on at once keeps the reader's buffer from growing for a short first read.
         if self.prefix.is_empty() && buffer.remaining() > 0 {
             match Pin::new(&mut self.inner).poll_read(cx, buffer) {
