@@ -40,7 +40,7 @@ pub async fn answer(
     let accepted = flow.clock.now();
     if request.method() == Method::CONNECT {
         let headers = request.headers().clone();
-        return match connect(flow, session, request, accepted).await {
+        return match Box::pin(connect(flow, session, request, accepted)).await {
             Ok(response) => Ok(response),
             Err(Unmade::Refused(ending)) => Ok(refuse(flow, &headers, &ending, accepted)),
             Err(Unmade::Left) => {
@@ -50,7 +50,7 @@ pub async fn answer(
         };
     }
     match admit(flow, session, request, accepted) {
-        Ok(Admitted::Job(job)) => conduct(flow, *job).await,
+        Ok(Admitted::Job(job)) => conduct(flow, job).await,
         Ok(Admitted::Local(response)) => Ok(*response),
         Err(refused) => Ok(refuse(flow, &refused.0, &refused.1, accepted)),
     }

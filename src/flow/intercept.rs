@@ -10,6 +10,7 @@ use crate::net::wire::Wire;
 use crate::pace::scope::Host;
 use rustls::server::Acceptor;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -28,14 +29,17 @@ pub async fn intercept(
     agent: Arc<str>,
     wire: Rewound<Wire>,
 ) {
-    let speaker = match timeout(HANDSHAKE, Box::pin(handshake(&flow, &host, wire))).await {
-        Ok(Ok(stream)) => Speaker::new(stream, flow.clock.clone()),
+    let (aside, spoken) = match timeout(HANDSHAKE, Box::pin(handshake(&flow, &host, wire))).await {
+        Ok(Ok(stream)) => {
+            let speaker = Speaker::new(stream, flow.clock.clone());
+            let aside = speaker.aside();
+            let presence = session.presence.clone().through(aside.clone());
+            (aside, speak(flow.clone(), Session { presence, ..session }, speaker))
+        }
         Ok(Err(error)) => return flow.distrust(&agent, &host, &error.to_string()),
         Err(_) => return flow.meter.client_tls_failure(TlsFailure::Timeout),
     };
-    let aside = speaker.aside();
-    let presence = session.presence.clone().through(aside.clone());
-    speak(flow.clone(), Session { presence, ..session }, speaker).await;
+    spoken.await;
     match aside.heard() {
         Heard::Bytes | Heard::Nothing => {}
         Heard::Closed => flow.distrust(&agent, &host, "closed before its first request"),
@@ -56,12 +60,15 @@ async fn handshake(
     start.into_stream(config).await
 }
 
-async fn speak(flow: Arc<Flow>, session: Session, speaker: Intercepted) {
+fn speak(
+    flow: Arc<Flow>,
+    session: Session,
+    speaker: Intercepted,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     let (_, tls) = speaker.inner().get_ref();
-    if tls.alpn_protocol() == Some(b"h2") {
-        Box::pin(serve::http2(flow, session, speaker)).await;
-    } else {
-        Box::pin(serve::http1(flow, session, speaker)).await;
+    match tls.alpn_protocol() == Some(b"h2") {
+        true => Box::pin(serve::http2(flow, session, speaker)),
+        false => Box::pin(serve::http1(flow, session, speaker)),
     }
 }
 

@@ -31,18 +31,19 @@ use crate::flow::works::Flow;
 use http::Response;
 
 /// One request's whole journey: accepted once, answered once.
-pub async fn conduct(flow: &Flow, mut job: Job) -> Result<Response<Reply>, Gone> {
+pub async fn conduct(flow: &Flow, mut job: Box<Job>) -> Result<Response<Reply>, Gone> {
     loop {
         let permit = match hold::claim(flow, &mut job).await {
             Held::Go(permit) => permit,
-            Held::Over(ending) => return Ok(deliver::last(flow, job, ending)),
+            Held::Over(ending) => return Ok(deliver::last(flow, *job, ending)),
             Held::Left => return Err(Gone),
         };
-        let attempted = attempt::make(flow, &mut job, permit).await;
+        // In a box of its own: a held request, which makes no attempt, is small.
+        let attempted = Box::pin(attempt::make(flow, &mut job, permit)).await;
         match settle::settle(flow, &mut job, attempted) {
-            Course::Deliver(answer) => return Ok(deliver::answer(flow, job, answer)),
+            Course::Deliver(answer) => return Ok(deliver::answer(flow, *job, answer)),
             Course::Again => {}
-            Course::GiveUp(ending) => return Ok(deliver::last(flow, job, ending)),
+            Course::GiveUp(ending) => return Ok(deliver::last(flow, *job, ending)),
             Course::Left => return Err(Gone),
         }
     }

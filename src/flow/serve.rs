@@ -38,11 +38,18 @@ pub async fn connection(flow: Arc<Flow>, socket: TcpStream, peer: SocketAddr) {
 }
 
 /// Serves HTTP/1 on a connection, to its end.
-pub async fn http1<T>(flow: Arc<Flow>, session: Session, speaker: Speaker<T>)
+///
+/// (Not an `async fn`: those keep their arguments' places to the end, and this connection may be
+/// one of thousands that wait.)
+pub fn http1<T>(
+    flow: Arc<Flow>,
+    session: Session,
+    speaker: Speaker<T>,
+) -> impl Future<Output = ()> + Send + use<T>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let mut draining = flow.draining.clone();
+    let (peer, mut draining) = (session.peer, flow.draining.clone());
     let mut builder = http1::Builder::new();
     builder
         .half_close(true)
@@ -56,27 +63,33 @@ where
     let aside = speaker.aside();
     aside.awaits_head();
     let service =
-        service_fn(|request| handle(flow.clone(), session.clone(), aside.clone(), request));
+        service_fn(move |request| handle(flow.clone(), session.clone(), aside.clone(), request));
     let mut connection =
-        std::pin::pin!(builder.serve_connection(TokioIo::new(speaker), service).with_upgrades());
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = drained(&mut draining) => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+        Box::pin(builder.serve_connection(TokioIo::new(speaker), service).with_upgrades());
+    async move {
+        let ended = tokio::select! {
+            ended = &mut connection => ended,
+            () = drained(&mut draining) => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%peer, %error, "client connection ended");
         }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(peer = %session.peer, %error, "client connection ended");
     }
 }
 
 /// Serves HTTP/2 on a connection, to its end.
-pub async fn http2<T>(flow: Arc<Flow>, session: Session, io: T)
+pub fn http2<T>(
+    flow: Arc<Flow>,
+    session: Session,
+    io: T,
+) -> impl Future<Output = ()> + Send + use<T>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let mut draining = flow.draining.clone();
+    let (peer, mut draining) = (session.peer, flow.draining.clone());
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
@@ -85,20 +98,22 @@ where
         .max_header_list_size(list_bytes(&flow.heads))
         .max_send_buf_size(SEND_BUFFER);
     let session = Arc::new(Session { presence: Presence::Dropped, ..session });
-    let service = service_fn(|request| {
+    let service = service_fn(move |request| {
         let (flow, session) = (flow.clone(), session.clone());
         async move { admit::answer(&flow, &session, request).await }
     });
-    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = drained(&mut draining) => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let mut connection = Box::pin(builder.serve_connection(TokioIo::new(io), service));
+    async move {
+        let ended = tokio::select! {
+            ended = &mut connection => ended,
+            () = drained(&mut draining) => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%peer, %error, "client connection ended");
         }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(peer = %session.peer, %error, "client connection ended");
     }
 }
 

@@ -146,7 +146,7 @@ async fn look_inside(flow: Arc<Flow>, session: Arc<Session>, connect: Connect, u
         Opening::Other(wire) if connect.target.port == HTTPS && wire.is_silent() => {}
         Opening::Other(wire) => {
             flow.meter.tunnel(TunnelMode::Opaque);
-            blind(&flow, &session.presence, &connect, wire).await;
+            Box::pin(blind(&flow, &session.presence, &connect, wire)).await;
         }
         Opening::Closed => {}
     }
