@@ -28,6 +28,14 @@ pub async fn claim(flow: &Flow, job: &mut Job) -> Held {
     if job.preset == Preset::Off {
         return Held::Go(flow.gate.pass(&job.target.host));
     }
+    if last_start(flow, job) < flow.clock.now() {
+        let host = &job.target.host;
+        return Held::Over(never_sent(
+            flow,
+            host,
+            "the stated deadline, less the time of an attempt,",
+        ));
+    }
     let ticket = job.ticket();
     match flow.gate.try_claim(&ticket, flow.clock.now()) {
         Some(permit) => Held::Go(permit),
@@ -74,7 +82,7 @@ async fn in_line(flow: &Flow, job: &Job, hold: &mut Hold) -> Held {
                 Err(refusal) => Held::Over(refused(flow, &job.target.host, &refusal)),
             },
             () = job.presence.left(job.fin_while_held()) => return Held::Left,
-            () = flow.clock.sleep_until(end(job, closing)) => match at_end(flow, job) {
+            () = flow.clock.sleep_until(end(flow, job, closing)) => match at_end(flow, job) {
                 AtEnd::LastSend => {
                     closing = true;
                     hold.close();
@@ -86,9 +94,14 @@ async fn in_line(flow: &Flow, job: &Job, hold: &mut Hold) -> Held {
 }
 
 /// When the wait ends whatever the line does.
-fn end(job: &Job, closing: bool) -> Tick {
-    let deadline = job.limits.deadline.unwrap_or(Tick::NEVER);
-    if closing { deadline } else { deadline.min(job.limits.window_end) }
+fn end(flow: &Flow, job: &Job, closing: bool) -> Tick {
+    let last = last_start(flow, job);
+    if closing { last } else { last.min(job.limits.window_end) }
+}
+
+/// After this no attempt starts: too little would be left of the client's stated time.
+fn last_start(flow: &Flow, job: &Job) -> Tick {
+    job.limits.deadline.map_or(Tick::NEVER, |deadline| deadline - flow.retry.min_attempt)
 }
 
 enum AtEnd {
@@ -98,7 +111,7 @@ enum AtEnd {
 }
 
 fn at_end(flow: &Flow, job: &Job) -> AtEnd {
-    let late = job.limits.deadline.is_some_and(|deadline| deadline <= flow.clock.now());
+    let late = last_start(flow, job) <= flow.clock.now();
     let unsent = job.tries.attempts == 0;
     if unsent && !late && flow.retry.window_close == WindowClose::Send {
         return AtEnd::LastSend;

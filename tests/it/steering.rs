@@ -47,15 +47,27 @@ fn a_deadline_that_cant_be_met_is_refused_at_once() {
 }
 
 #[test]
+fn a_deadline_too_short_for_an_attempt_sends_nothing() {
+    let (world, origin) = busy(CONFIG);
+    for deadline in ["0", "0.01"] {
+        let fields = format!("Pace-Deadline: {deadline}\r\n");
+        let answer = world.get_with(&origin.url("shop", "/busy"), &fields);
+        assert_eq!((answer.status, kind_of(&answer).as_str()), (503, "deadline_infeasible"));
+        assert!(answer.header("retry-after").is_some());
+    }
+    assert_eq!(origin.arrivals().len(), 0);
+}
+
+#[test]
 fn a_deadline_with_an_answer_at_hand_gives_that_answer() {
     let (world, origin) = busy(SLOW);
     let began = now();
-    let answer = world.get_with(&origin.url("shop", "/busy"), "Pace-Deadline: 0.6\r\n");
+    let answer = world.get_with(&origin.url("shop", "/busy"), "Pace-Deadline: 1.2\r\n");
     assert_eq!((answer.status, answer.text().as_str()), (503, "busy"));
     assert!(now().since(began) < millis(3000));
     let (world, origin) = busy(CONFIG);
     let began = now();
-    let answer = world.get_with(&origin.url("shop", "/busy"), "Pace-Deadline: 0.7\r\n");
+    let answer = world.get_with(&origin.url("shop", "/busy"), "Pace-Deadline: 1.7\r\n");
     assert_eq!((answer.status, answer.text().as_str()), (503, "busy"));
     assert!(origin.arrivals().len() >= 2);
     for arrival in origin.arrivals() {
@@ -68,7 +80,7 @@ fn a_deadline_with_an_answer_at_hand_gives_that_answer() {
 fn a_deadline_ends_an_attempt_under_way() {
     let (world, origin) = busy(CONFIG);
     let began = now();
-    let answer = world.get_with(&origin.url("shop", "/hang"), "Pace-Deadline: 0.5\r\n");
+    let answer = world.get_with(&origin.url("shop", "/hang"), "Pace-Deadline: 1.2\r\n");
     assert_eq!((answer.status, kind_of(&answer).as_str()), (504, "target_timeout"));
     let took = answer.head_at.since(began);
     assert!((millis(500)..millis(3000)).contains(&took), "{took:?}");
