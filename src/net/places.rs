@@ -6,15 +6,36 @@ use crate::net::http1::Http1;
 use crate::net::http2::Http2;
 use crate::net::target::Target;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
 #[derive(Default)]
 pub(super) struct Places {
-    pub(super) by_target: HashMap<Target, Place>,
+    pub(super) by_target: HashMap<Target, Place, BuildHasherDefault<Folded>>,
     pub(super) idle: usize,
     pub(super) sweeping: bool,
     pub(super) serial: u64,
+}
+
+/// A host brings its own hash; port and scheme are folded in.
+#[derive(Default)]
+pub(super) struct Folded(u64);
+
+impl Hasher for Folded {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, part: u64) {
+        self.0 = (self.0.rotate_left(5) ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
 }
 
 #[derive(Default)]

@@ -44,21 +44,22 @@ impl Host {
             return Ok(Host::from_ip(IpAddr::V6(address)));
         }
         check_name(name)?;
-        if let Ok(address) = name.parse::<Ipv4Addr>() {
+        if ends_in_number(name) {
+            let address = name.parse::<Ipv4Addr>().map_err(|_| NotAHost::Number)?;
             return Ok(Host::from_ip(IpAddr::V4(address)));
         }
-        if ends_in_number(name) {
-            return Err(NotAHost::Number);
+        match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            true => Ok(Host::new(&name.to_ascii_lowercase())),
+            false => Ok(Host::new(name)),
         }
-        Ok(Host::new(name.to_ascii_lowercase()))
     }
 
     /// The host of an address; IPv4 inside IPv6 is IPv4.
     pub fn from_ip(address: IpAddr) -> Host {
-        Host::new(address.to_canonical().to_string())
+        Host::new(&address.to_canonical().to_string())
     }
 
-    fn new(name: String) -> Host {
+    fn new(name: &str) -> Host {
         let hash = fold(name.as_bytes());
         Host { name: name.into(), hash }
     }
@@ -147,11 +148,12 @@ fn check_name(name: &str) -> Result<(), NotAHost> {
     if name.len() > NAME_BYTES {
         return Err(NotAHost::TooLong);
     }
-    let bad = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'));
-    if let Some(c) = name.chars().find(|c| bad(*c)) {
-        return Err(NotAHost::Character(c));
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    if let Some(place) = name.bytes().position(|byte| !good(byte)) {
+        return Err(NotAHost::Character(name[place..].chars().next().unwrap_or_default()));
     }
-    match name.split('.').all(|label| (1..=LABEL_BYTES).contains(&label.len())) {
+    let mut labels = name.as_bytes().split(|byte| *byte == b'.');
+    match labels.all(|label| (1..=LABEL_BYTES).contains(&label.len())) {
         true => Ok(()),
         false => Err(NotAHost::Label),
     }

@@ -58,6 +58,11 @@ pub fn measure(parts: &Parts, limits: &HeadLimits) -> Result<(), Refusal> {
 /// nothing of the connection it came on, nothing meant for us. Refused: what two readers could
 /// frame in two ways (400, 501), and expectations nobody knows (417).
 pub fn forward(parts: &mut Parts, target: &RequestTarget, body: Shape) -> Result<Passage, Refusal> {
+    if is_ordinary(parts, target) {
+        frame(&mut parts.headers, body, None);
+        parts.uri = Uri::from(target.path.clone());
+        return Ok(Passage::default());
+    }
     let headers = &parts.headers;
     let length = framing(headers)?;
     if parts.version == Version::HTTP_2 {
@@ -73,9 +78,7 @@ pub fn forward(parts: &mut Parts, target: &RequestTarget, body: Shape) -> Result
     };
     let hops = max_forwards(&parts.method, headers);
     let joined = joined_cookies(parts.version, headers);
-    if !is_fit(parts.version, headers, target, length) {
-        rewrite(&mut parts.headers, target, passage, length, hops, joined);
-    }
+    rewrite(&mut parts.headers, target, passage, length, hops, joined);
     frame(&mut parts.headers, body, length);
     parts.uri = Uri::from(target.path.clone());
     parts.version = Version::HTTP_11;
@@ -164,21 +167,15 @@ fn joined_cookies(version: Version, headers: &HeaderMap) -> Option<HeaderValue> 
     HeaderValue::from_maybe_shared(bytes::Bytes::from(joined)).ok()
 }
 
-/// Whether there is nothing to rewrite: what most clients send most of the time.
-fn is_fit(
-    version: Version,
-    headers: &HeaderMap,
-    target: &RequestTarget,
-    length: Option<u64>,
-) -> bool {
+/// Whether nothing in it has to be read or rewritten: what most clients send most of the time.
+fn is_ordinary(parts: &Parts, target: &RequestTarget) -> bool {
     let stays = |name: &HeaderName| match *name {
-        header::TE | header::EXPECT | header::MAX_FORWARDS => false,
+        header::CONTENT_LENGTH | header::TE | header::EXPECT | header::MAX_FORWARDS => false,
         _ => !(hop::is_hop_by_hop(name) || is_for_a_proxy(name)),
     };
-    version != Version::HTTP_2
-        && headers.get(header::HOST) == Some(&target.authority)
-        && headers.keys().all(stays)
-        && hop::is_as_written(headers, length)
+    parts.version == Version::HTTP_11
+        && parts.headers.get(header::HOST) == Some(&target.authority)
+        && parts.headers.keys().all(stays)
 }
 
 fn rewrite(
