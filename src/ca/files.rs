@@ -97,7 +97,7 @@ pub fn default_folder(
     home: Option<&OsStr>,
 ) -> Option<PathBuf> {
     let local = working.join("certs");
-    if local.is_dir() {
+    if is_for_us(&local) {
         return Some(local);
     }
     // The base-directory specification: a relative path in it is to be ignored.
@@ -105,6 +105,14 @@ pub fn default_folder(
     let home = home.filter(|home| !home.is_empty());
     let fallback = || Some(PathBuf::from(home?).join(".local").join("share"));
     Some(data_home.or_else(fallback)?.join("pacegate"))
+}
+
+/// Whether a `certs` folder is ours to use: it has a CA of ours, or nothing but a README. Other
+/// people keep their certificates in folders of that name.
+fn is_for_us(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    let mut names = entries.flatten().map(|entry| entry.file_name());
+    folder.join(KEY_FILE).is_file() || names.all(|name| name == "README.md")
 }
 
 impl fmt::Display for RootError {

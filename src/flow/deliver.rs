@@ -190,8 +190,8 @@ fn mark(flow: &Flow, job: &Job, headers: &mut HeaderMap) {
     }
     let last = job.tries.last.as_ref().map(|last| last.parts.status.as_u16().to_string());
     let last = last.or_else(|| {
-        let class = job.tries.class.filter(|_| job.trip.attempts() > 1);
-        class.map(|class| class.word().to_owned())
+        let failure = job.tries.failure.filter(|_| job.trip.attempts() > 1);
+        failure.map(|class| class.word().to_owned())
     });
     let mut text = format!(
         "wait={:.3}, attempts={}, rung={}",
@@ -251,6 +251,9 @@ impl Flowing {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Fault>>> {
         if let Some(first) = self.first.take() {
             self.count(first.len());
+            if self.rest.is_end_stream() {
+                self.end(self.outcome);
+            }
             return Poll::Ready(Some(Ok(Frame::data(first))));
         }
         if let Some(fault) = self.broken.take() {
@@ -265,7 +268,13 @@ impl Flowing {
             forward_trailers(trailers);
         }
         match &frame {
-            Some(Ok(frame)) => self.count(frame.data_ref().map_or(0, Bytes::len)),
+            Some(Ok(frame)) => {
+                self.count(frame.data_ref().map_or(0, Bytes::len));
+                // With a length that was announced nobody asks for more than it.
+                if self.rest.is_end_stream() {
+                    self.end(self.outcome);
+                }
+            }
             Some(Err(fault)) => {
                 // The library drops what it has not written when it hears of an error, and writes
                 // when there is nothing to read.

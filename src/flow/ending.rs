@@ -206,7 +206,7 @@ impl Case {
                 "tls_certificate_error",
                 "target_unavailable",
                 "The site's certificate does not hold",
-                "Nothing was sent. A private CA can be trusted with `tls.roots`.",
+                "Nothing was sent. For a private CA `tls.roots` names a file of roots to trust instead.",
             ),
             Case::Tls => unavailable("tls_protocol_error", "TLS with the site failed"),
             Case::Unreachable => {
@@ -260,7 +260,7 @@ impl Case {
                 "proxy_loop_detected",
                 "loop",
                 "The target is this proxy itself",
-                "Check the URL, and that no name resolves to the proxy.",
+                "Check the URL. Its own pages are at http://pacegate.internal/ through the proxy.",
             ),
             Case::BadRequest(status) => row(
                 status,

@@ -58,8 +58,9 @@ pub struct Tries {
     pub attempts: u32,
     /// Failures that were the page's own.
     pub own_faults: u32,
-    /// When it failed last.
+    /// When it failed last, and how.
     pub failed: Option<Tick>,
+    pub failure: Option<Class>,
     pub class: Option<Class>,
     pub not_before: Option<Tick>,
     pub last: Option<LastAnswer>,

@@ -202,6 +202,7 @@ fn round_again(flow: &Flow, job: &mut Job, class: Class, not_before: Option<Tick
     flow.meter.retry(&job.target.host, class);
     job.tries.not_before = not_before;
     job.tries.failed = Some(flow.clock.now());
+    job.tries.failure = Some(class);
 }
 
 fn exhausted(flow: &Flow, job: &Job, class: Class, next: Next) {

@@ -115,7 +115,10 @@ impl Cell {
         match changed {
             Ok(before) => Claim::Won(Start {
                 at: now,
-                due: earliest(&before, &memory, &self.rules, From::Street).0.min(now),
+                due: match spaced(&self.rules, before) {
+                    true => earliest(&before, &memory, &self.rules, From::Street).0.min(now),
+                    false => now,
+                },
                 rung: before.rung,
                 before: before.last_start,
                 spaced: spaced(&self.rules, before),

@@ -131,8 +131,12 @@ impl Hall {
 
     /// A start out of the state before it.
     pub fn won(&self, before: Slot, now: Tick, repeat: bool, from: From) -> Start {
-        let due = earliest(&before, &self.memory, &self.rules, from).0.min(now);
         let spaced = spaced(&self.rules, before);
+        // Without a distance to keep it was allowed when it was asked for.
+        let due = match spaced {
+            true => earliest(&before, &self.memory, &self.rules, from).0.min(now),
+            false => now,
+        };
         let (rung, before) = (before.rung, before.last_start);
         Start { at: now, due, rung, before, spaced, repeat, from }
     }

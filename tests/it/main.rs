@@ -4,6 +4,7 @@
 mod bodies;
 mod connects;
 mod corners;
+mod counted;
 mod documents;
 mod endless;
 mod faults;
