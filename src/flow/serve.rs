@@ -17,6 +17,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -49,7 +50,7 @@ pub fn http1<T>(
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (peer, mut draining) = (session.peer, flow.draining.clone());
+    let (peer, draining) = (session.peer, flow.draining.clone());
     let mut builder = http1::Builder::new();
     builder
         .half_close(true)
@@ -64,20 +65,9 @@ where
     aside.awaits_head();
     let service =
         service_fn(move |request| handle(flow.clone(), session.clone(), aside.clone(), request));
-    let mut connection =
+    let connection =
         Box::pin(builder.serve_connection(TokioIo::new(speaker), service).with_upgrades());
-    async move {
-        let ended = tokio::select! {
-            ended = &mut connection => ended,
-            () = drained(&mut draining) => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        };
-        if let Err(error) = ended {
-            tracing::debug!(%peer, %error, "client connection ended");
-        }
-    }
+    to_its_end(connection, |it| it.graceful_shutdown(), draining, peer)
 }
 
 /// Serves HTTP/2 on a connection, to its end.
@@ -89,7 +79,7 @@ pub fn http2<T>(
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (peer, mut draining) = (session.peer, flow.draining.clone());
+    let (peer, draining) = (session.peer, flow.draining.clone());
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
@@ -102,19 +92,8 @@ where
         let (flow, session) = (flow.clone(), session.clone());
         async move { admit::answer(&flow, &session, request).await }
     });
-    let mut connection = Box::pin(builder.serve_connection(TokioIo::new(io), service));
-    async move {
-        let ended = tokio::select! {
-            ended = &mut connection => ended,
-            () = drained(&mut draining) => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        };
-        if let Err(error) = ended {
-            tracing::debug!(%peer, %error, "client connection ended");
-        }
-    }
+    let connection = Box::pin(builder.serve_connection(TokioIo::new(io), service));
+    to_its_end(connection, |it| it.graceful_shutdown(), draining, peer)
 }
 
 /// A little over our own limits, whose refusals say more. HTTP/2 counts 32 bytes more a field (RFC
@@ -122,6 +101,27 @@ where
 fn list_bytes(heads: &HeadLimits) -> u32 {
     let bytes = heads.bytes + heads.target_bytes + heads.fields * 32 + LINES;
     u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// Drives a connection to its end; when the process drains, `finish` lets it end with what it has.
+async fn to_its_end<C>(
+    mut connection: Pin<Box<C>>,
+    finish: impl FnOnce(Pin<&mut C>),
+    mut draining: watch::Receiver<bool>,
+    peer: SocketAddr,
+) where
+    C: Future<Output = hyper::Result<()>>,
+{
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = drained(&mut draining) => {
+            finish(connection.as_mut());
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, %error, "client connection ended");
+    }
 }
 
 /// Waits until the process is to end.
