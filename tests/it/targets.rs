@@ -16,7 +16,7 @@ fn shop() -> (Origin, World) {
 #[test]
 fn a_url_is_sent_on_as_path_and_host_byte_for_byte() {
     let (origin, world) = shop();
-    let cases: [(&[u8], &[u8], &str); 13] = [
+    let cases: [(&[u8], &[u8], &str); 14] = [
         (b"GET http://shop.test/a HTTP/1.1", b"GET /a HTTP/1.1", "shop.test"),
         (b"GET HTTP://shop.test/a HTTP/1.1", b"GET /a HTTP/1.1", "shop.test"),
         (b"GET hTTp://SHOP.test/ HTTP/1.1", b"GET / HTTP/1.1", "SHOP.test"),
@@ -38,6 +38,7 @@ fn a_url_is_sent_on_as_path_and_host_byte_for_byte() {
         (b"GET http://shop.test/a#part HTTP/1.1", b"GET /a HTTP/1.1", "shop.test"),
         (b"PURGE-ll http://shop.test/a HTTP/1.1", b"PURGE-ll /a HTTP/1.1", "shop.test"),
         (b"OPTIONS http://shop.test/ HTTP/1.1", b"OPTIONS / HTTP/1.1", "shop.test"),
+        (b"OPTIONS http://shop.test HTTP/1.1", b"OPTIONS * HTTP/1.1", "shop.test"),
     ];
     for (number, (line, want, host)) in cases.into_iter().enumerate() {
         let mut client = world.client();

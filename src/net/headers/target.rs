@@ -80,7 +80,7 @@ impl RequestTarget {
         headers: &HeaderMap,
         inside: Option<&Tunnel>,
     ) -> Result<RequestTarget, Refusal> {
-        let path = path(method, uri)?;
+        let path = path(method, uri, version)?;
         if let Some(target) = usual(uri, version, headers, inside, &path)? {
             return Ok(target);
         }
@@ -223,17 +223,26 @@ fn scheme(uri: &Uri, inside: Option<&Tunnel>) -> Result<Scheme, Refusal> {
     }
 }
 
-/// Row 10: an empty path is `/`. (Row 9 wants `*` for an OPTIONS of a bare authority. The URI type
-/// has made a slash of it by now, and a client that wrote the slash must keep it.)
-fn path(method: &Method, uri: &Uri) -> Result<PathAndQuery, Refusal> {
+/// Row 10: an empty path is `/`. Row 9: that of an OPTIONS is `*`, for then it asks about the server.
+fn path(method: &Method, uri: &Uri, version: Version) -> Result<PathAndQuery, Refusal> {
     let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
     match path.as_str() {
         "*" if *method != Method::OPTIONS => Err(Refusal::bad("the target * is for OPTIONS only")),
+        "/" if *method == Method::OPTIONS && version < Version::HTTP_2 && !wrote_slash(uri) => {
+            Ok(PathAndQuery::from_static("*"))
+        }
         text if text.starts_with('?') => {
             format!("/{text}").parse().map_err(|_| Refusal::bad("the target's query is malformed"))
         }
         _ => Ok(path),
     }
+}
+
+/// Whether the path `/` stands in the target. The URI type makes one where it doesn't, but a written
+/// one is what follows the authority in the same piece of memory.
+fn wrote_slash(uri: &Uri) -> bool {
+    let Some(authority) = uri.authority() else { return true };
+    std::ptr::eq(authority.as_str().as_bytes().as_ptr_range().end, uri.path().as_ptr())
 }
 
 /// Host and port of an authority; an empty port is none (RFC 3986 §3.2.3). No userinfo (row 5).

@@ -60,6 +60,7 @@ fn a_path_is_not_touched_and_an_empty_one_is_the_root() {
     check("GET http://a.test", "Host: a", "http a.test 80 a.test /");
     check("GET http://a.test?q=1", "Host: a", "http a.test 80 a.test /?q=1");
     check("OPTIONS http://a.test/", "Host: a", "http a.test 80 a.test /");
+    check("OPTIONS http://a.test", "Host: a", "http a.test 80 a.test *");
     check("OPTIONS http://a.test?q", "Host: a", "http a.test 80 a.test /?q");
 }
 
