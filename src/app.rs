@@ -202,6 +202,7 @@ fn assemble(
         retry: config.retry,
         buffers: config.buffers,
         heads: measured(config.heads),
+        manners: config.manners,
         tunnel: config.tunnel.clone(),
         intercept: config.intercept.clone(),
         preset: config.preset,

@@ -44,6 +44,8 @@ fn doors(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     let clients = top.below("clients", report);
     let parse = |node: &Node| value::optional(node, address::networks);
     clients.read("allow", &mut config.clients, parse, report);
+    clients.read("idle", &mut config.manners.idle, value::some_duration, report);
+    clients.read("unread", &mut config.manners.unread, value::some_duration, report);
     let whose = [
         ("loopback", ControlHeaders::Loopback),
         ("all", ControlHeaders::All),
@@ -199,6 +201,7 @@ fn bounds(top: &Section<'_>, config: &mut Config, report: &mut Report) {
 fn ways(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     let tunnel = top.below("tunnel", report);
     tunnel.read("hold", &mut config.tunnel.hold, value::duration, report);
+    tunnel.read("idle", &mut config.tunnel.idle, value::some_duration, report);
     let ports = |node: &Node| value::list(node, value::port);
     tunnel.read("deny_ports", &mut config.tunnel.deny_ports, ports, report);
     let tls = top.below("tls", report);

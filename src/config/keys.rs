@@ -30,7 +30,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
         ],
     ),
     ("admin", &["listen", "public"]),
-    ("clients", &["allow"]),
+    ("clients", &["allow", "idle", "unread"]),
     ("pace", &["law", "ladder", "climb", "drain", "idle", "concurrency", "delay"]),
     (
         "retry",
@@ -49,7 +49,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
         ],
     ),
     ("retry_after", &["max"]),
-    ("tunnel", &["hold", "deny_ports"]),
+    ("tunnel", &["hold", "idle", "deny_ports"]),
     ("scopes.*", &["ladder", "climb", "drain", "concurrency", "delay"]),
     (
         "limits",

@@ -2,7 +2,7 @@
 //! `config/example.yaml`; a test holds the two together.
 
 use crate::flow::settings::{
-    Buffers, ControlHeaders, Intercept, Preset, ResponseHeaders, Retry, Tunnel,
+    Buffers, ControlHeaders, Intercept, Manners, Preset, ResponseHeaders, Retry, Tunnel,
 };
 use crate::net::settings::{Destinations, Reach, Resolve, Roots};
 use crate::pace::rules::PaceRules;
@@ -27,6 +27,7 @@ pub struct Config {
     pub preset: Preset,
     /// Networks that may use a listener that isn't on loopback. `None`: nobody else does.
     pub clients: Option<Vec<IpNet>>,
+    pub manners: Manners,
     pub control_headers: ControlHeaders,
     pub response_headers: ResponseHeaders,
     pub reach: Reach,
@@ -108,6 +109,7 @@ impl Default for Config {
             certs: None,
             preset: Preset::Transparent,
             clients: None,
+            manners: Manners::default(),
             control_headers: ControlHeaders::Loopback,
             response_headers: ResponseHeaders::Minimal,
             reach: Reach {
@@ -125,7 +127,11 @@ impl Default for Config {
             scopes: HashMap::new(),
             retry: Retry::default(),
             // Port 25: an open way to send mail is what proxies are abused for first.
-            tunnel: Tunnel { hold: Duration::from_secs(10), deny_ports: vec![25] },
+            tunnel: Tunnel {
+                hold: Duration::from_secs(10),
+                idle: Duration::from_secs(3600),
+                deny_ports: vec![25],
+            },
             intercept: Intercept { enabled: true, passthrough: Vec::new() },
             limits: Limits::default(),
             buffers: Buffers::default(),

@@ -20,6 +20,7 @@ pub mod serve;
 pub mod session;
 pub mod settings;
 pub mod settle;
+pub mod streams;
 pub mod tunnel;
 pub mod works;
 

@@ -6,6 +6,8 @@ use crate::flow::admit;
 use crate::flow::deliver::{Gone, Reply};
 use crate::flow::presence::Presence;
 use crate::flow::session::Session;
+use crate::flow::settings::Manners;
+use crate::flow::streams::{Given, Leave, Streams};
 use crate::flow::works::Flow;
 use crate::net::headers::request::HeadLimits;
 use crate::net::speak::{Aside, Speaker};
@@ -15,11 +17,10 @@ use http::{Method, Request, Response, StatusCode, Version};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -32,7 +33,7 @@ pub async fn connection(flow: Arc<Flow>, socket: TcpStream, peer: SocketAddr) {
     }) else {
         return;
     };
-    let speaker = Speaker::new(wire, flow.clock.clone());
+    let speaker = Speaker::new(wire, flow.clock.clone(), flow.manners.unread);
     let presence = Presence::Watched { watch: speaker.inner().watch(), aside: speaker.aside() };
     let session = Session { peer, local, presence, inside: None };
     http1(flow, session, speaker).await;
@@ -59,7 +60,7 @@ where
         .max_headers(flow.heads.fields)
         .max_buf_size(flow.heads.bytes + flow.heads.target_bytes + LINES)
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD);
+        .header_read_timeout(flow.manners.idle);
     let session = Arc::new(session);
     let aside = speaker.aside();
     aside.awaits_head();
@@ -80,7 +81,9 @@ where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (peer, draining) = (session.peer, flow.draining.clone());
-    let mut builder = http2::Builder::new(TokioExecutor::new());
+    let manners = flow.manners;
+    let streams = Streams::new(flow.clock.clone(), manners.unread);
+    let mut builder = http2::Builder::new(streams.clone());
     builder
         .timer(TokioTimer::new())
         .auto_date_header(false)
@@ -90,10 +93,10 @@ where
     let session = Arc::new(Session { presence: Presence::Dropped, ..session });
     let service = service_fn(move |request| {
         let (flow, session) = (flow.clone(), session.clone());
-        async move { admit::answer(&flow, &session, request).await }
+        async move { admit::answer(&flow, &session, request).await.map(|it| it.map(Given::new)) }
     });
     let connection = Box::pin(builder.serve_connection(TokioIo::new(io), service));
-    to_its_end(connection, |it| it.graceful_shutdown(), draining, peer)
+    while_used(connection, |it| it.graceful_shutdown(), draining, peer, (streams, manners))
 }
 
 /// A little over our own limits, whose refusals say more. HTTP/2 counts 32 bytes more a field (RFC
@@ -124,6 +127,41 @@ async fn to_its_end<C>(
     }
 }
 
+/// The same for a connection with streams: it ends too when none was open for too long. What its
+/// client has not taken of its last answers only the library knows, so it gets time to.
+async fn while_used<C>(
+    mut connection: Pin<Box<C>>,
+    finish: impl Fn(Pin<&mut C>),
+    mut draining: watch::Receiver<bool>,
+    peer: SocketAddr,
+    (streams, manners): (Streams, Manners),
+) where
+    C: Future<Output = hyper::Result<()>>,
+{
+    let mut finishing = false;
+    loop {
+        let idle = if finishing { manners.unread } else { manners.idle };
+        tokio::select! {
+            ended = &mut connection => {
+                if let Err(error) = ended {
+                    tracing::debug!(%peer, %error, "client connection ended");
+                }
+                return;
+            }
+            leave = streams.over(idle) => match leave {
+                Leave::Flooded => {
+                    return tracing::info!(%peer, "client connection closed: a flood of resets");
+                }
+                Leave::Idle if finishing => return,
+                Leave::Idle => {}
+            },
+            () = drained(&mut draining), if !finishing => {}
+        }
+        finish(connection.as_mut());
+        finishing = true;
+    }
+}
+
 /// Waits until the process is to end.
 pub async fn drained(draining: &mut watch::Receiver<bool>) {
     if draining.wait_for(|draining| *draining).await.is_err() {
@@ -151,9 +189,6 @@ async fn handle(
     Ok(response)
 }
 
-/// From a connection's last answer, or its start, to the end of the next head: what is slower, or
-/// says nothing, is closed. A held request has its head and no such timer.
-const HEAD: Duration = Duration::from_secs(75);
 /// What lines have around names and values: the library's limit is on all of a head.
 const LINES: usize = 8 * 1024;
 /// Per connection (http.md row 99).

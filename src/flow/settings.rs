@@ -117,11 +117,29 @@ const INTERACTIVE: (Duration, Duration) = (Duration::from_secs(45), Duration::fr
 /// Spec section 7.
 const ARCHIVE: (Duration, Duration) = (Duration::from_secs(3600), Duration::from_secs(300));
 
+/// `clients`: what is expected of those who connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manners {
+    /// A connection without a request is closed after so long.
+    pub idle: Duration,
+    /// An answer of which next to nothing was taken for so long is given up.
+    pub unread: Duration,
+}
+
+impl Default for Manners {
+    fn default() -> Manners {
+        // Longer than clients keep an idle connection, and than a program thinks between two reads.
+        Manners { idle: Duration::from_secs(75), unread: Duration::from_secs(300) }
+    }
+}
+
 /// `tunnel`: CONNECTs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tunnel {
     /// How long a CONNECT that is decided on itself may be held.
     pub hold: Duration,
+    /// What is passed through, an upgraded connection too, is closed when nothing moved for so long.
+    pub idle: Duration,
     pub deny_ports: Vec<u16>,
 }
 

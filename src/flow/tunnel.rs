@@ -134,11 +134,12 @@ async fn look_inside(flow: Arc<Flow>, session: Arc<Session>, connect: Connect, u
         Opening::Http(wire) if wire.prefix().starts_with(PREFACE) => {
             flow.meter.tunnel(TunnelMode::PlainHttp);
             let inner = within(&session, &connect, false);
-            Box::pin(serve::http2(flow, inner, wire)).await;
+            let speaker = Speaker::new(wire, flow.clock.clone(), flow.manners.unread);
+            Box::pin(serve::http2(flow, inner, speaker)).await;
         }
         Opening::Http(wire) => {
             flow.meter.tunnel(TunnelMode::PlainHttp);
-            let speaker = Speaker::new(wire, flow.clock.clone());
+            let speaker = Speaker::new(wire, flow.clock.clone(), flow.manners.unread);
             let inner = within(&session, &connect, false);
             let presence = inner.presence.clone().through(speaker.aside());
             Box::pin(serve::http1(flow, Session { presence, ..inner }, speaker)).await;

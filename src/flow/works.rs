@@ -8,7 +8,7 @@ use crate::flow::journal::Journal;
 use crate::flow::record::seconds;
 use crate::flow::session::Caller;
 use crate::flow::settings::{
-    Buffers, ControlHeaders, Intercept, Preset, ResponseHeaders, Retry, Tunnel,
+    Buffers, ControlHeaders, Intercept, Manners, Preset, ResponseHeaders, Retry, Tunnel,
 };
 use crate::judge::ourselves::Ourselves;
 use crate::judge::verdict::Class;
@@ -53,6 +53,7 @@ pub struct Flow {
     pub retry: Retry,
     pub buffers: Buffers,
     pub heads: HeadLimits,
+    pub manners: Manners,
     pub tunnel: Tunnel,
     pub intercept: Intercept,
     pub preset: Preset,

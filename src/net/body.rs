@@ -55,6 +55,8 @@ pub struct Replay {
 pub struct Progress {
     /// Grows with every frame.
     pub frames: u64,
+    /// How many bytes came, from the client or from what was kept.
+    pub bytes: u64,
     /// All of it was handed over.
     pub complete: bool,
     /// The next frame is awaited from the client, not asked for by the origin.
@@ -120,7 +122,7 @@ impl Replay {
         };
         let mut state = lock(tee);
         state.attempt += 1;
-        state.progress.complete = false;
+        (state.progress.complete, state.progress.awaits_client) = (false, false);
         let (attempt, exact) = (state.attempt, state.exact);
         Outgoing { tee: Some(tee.clone()), attempt, position: 0, exact, ended: false }
     }
@@ -152,7 +154,7 @@ impl Replay {
     pub fn progress(&self) -> Progress {
         match &self.tee {
             Some(tee) => lock(tee).progress,
-            None => Progress { frames: 0, complete: true, awaits_client: false },
+            None => Progress { complete: true, ..Progress::default() },
         }
     }
 }
@@ -190,15 +192,18 @@ impl Body for Outgoing {
             return Poll::Ready(Some(Err(fault::client_body("the attempt was given up"))));
         }
         let frame = ready!(tee.frame(body.position, context));
-        if let Some(Ok(frame)) = &frame {
-            body.position += frame.data_ref().map_or(0, |data| data.len() as u64);
-        }
+        let size = match &frame {
+            Some(Ok(frame)) => frame.data_ref().map_or(0, |data| data.len() as u64),
+            Some(Err(_)) | None => 0,
+        };
+        body.position += size;
         let last = match &frame {
             Some(Ok(frame)) => frame.is_trailers() || tee.ends_at(body.position),
             Some(Err(_)) | None => true,
         };
         body.ended = last;
         tee.progress.frames += 1;
+        tee.progress.bytes += size;
         tee.progress.complete = last;
         Poll::Ready(frame)
     }

@@ -28,6 +28,7 @@ pub mod rewind;
 pub mod settings;
 pub mod sniff;
 pub mod speak;
+pub mod stall;
 pub mod target;
 pub mod tls;
 pub mod tunnel;

@@ -1,9 +1,10 @@
 //! How long an attempt waits for its head: `response_timeout` from the last byte of the request;
-//! until then, `idle_timeout` from its last progress.
+//! until then, `idle_timeout` from its last progress. A client that sends next to nothing makes none.
 
 use crate::clock::{Clock, Tick};
 use crate::net::body::{Progress, Replay};
 use crate::net::connect_io::Meter;
+use crate::net::stall::LEAST;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
@@ -17,7 +18,7 @@ pub enum Expired {
     NoHead,
     /// The origin takes nothing more of the body.
     NotTaken,
-    /// The client sends nothing more of the body.
+    /// The client sends nothing more of the body, or next to nothing.
     ClientSilent,
 }
 
@@ -32,6 +33,8 @@ pub struct Patience<'a> {
     base: Tick,
     seen: Progress,
     sent: u64,
+    /// Since when only the client was waited for, and how much had come from it by then.
+    awaited: (Tick, u64),
 }
 
 /// A timer that stays with its connection. It may ring too early: then it is set again. So a
@@ -44,7 +47,7 @@ pub struct Alarm {
 
 impl Alarm {
     /// Ready once `until` has passed.
-    fn poll(&mut self, until: Tick, clock: &Clock, context: &mut Context<'_>) -> Poll<()> {
+    pub fn poll(&mut self, until: Tick, clock: &Clock, context: &mut Context<'_>) -> Poll<()> {
         loop {
             match &mut self.set {
                 Some((at, sleep)) if *at <= until => {
@@ -87,7 +90,8 @@ impl<'a> Patience<'a> {
         idle: Duration,
         base: Tick,
     ) -> Patience<'a> {
-        Patience { clock, body, response, idle, base, seen: body.progress(), sent: 0 }
+        let seen = body.progress();
+        Patience { clock, body, response, idle, base, seen, sent: 0, awaited: (base, seen.bytes) }
     }
 
     /// Ready when nothing has moved for too long. `meter` tells what has left us, if the
@@ -115,12 +119,21 @@ impl<'a> Patience<'a> {
         {
             self.base = self.clock.now();
         }
+        // While the origin is the slow one its client owes nothing.
+        let owes = self.seen.awaits_client && progress.awaits_client;
+        if !owes || progress.bytes - self.awaited.1 >= LEAST as u64 {
+            self.awaited = (self.base, progress.bytes);
+        }
         self.seen = progress;
         self.sent = sent;
     }
 
     fn deadline(&self) -> Tick {
-        self.base + if self.seen.complete { self.response } else { self.idle }
+        match (self.seen.complete, self.seen.awaits_client) {
+            (true, _) => self.base + self.response,
+            (false, true) => self.awaited.0 + self.idle,
+            (false, false) => self.base + self.idle,
+        }
     }
 
     fn blame(&self) -> Expired {

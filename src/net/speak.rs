@@ -7,6 +7,7 @@
 use crate::clock::Clock;
 use crate::net::literal::{BRACKETS, bracketed};
 use crate::net::refusals::reworded;
+use crate::net::stall::Stall;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,8 +29,8 @@ pub struct Speaker<T> {
     lingering: Option<Pin<Box<Sleep>>>,
     /// Runs while the first head on the connection is incomplete.
     late: Option<Pin<Box<Sleep>>>,
-    /// Runs while the client takes nothing of what we write.
-    stalled: Option<Pin<Box<Sleep>>>,
+    /// Runs while the client takes too little of what we write.
+    stall: Stall,
 }
 
 /// The request's end of it: shared with whoever serves the connection.
@@ -138,8 +139,8 @@ impl Aside {
 }
 
 impl<T> Speaker<T> {
-    /// Speaks over `inner`.
-    pub fn new(inner: T, clock: Clock) -> Speaker<T> {
+    /// Speaks over `inner`, to a client that may leave what it is told unread for so long.
+    pub fn new(inner: T, clock: Clock, unread: Duration) -> Speaker<T> {
         let aside = Aside::default();
         Speaker {
             inner,
@@ -148,7 +149,7 @@ impl<T> Speaker<T> {
             clock,
             lingering: None,
             late: None,
-            stalled: None,
+            stall: Stall::new(unread),
         }
     }
 
@@ -181,19 +182,22 @@ impl<T> Speaker<T> {
 }
 
 impl<T: AsyncWrite + Unpin> Speaker<T> {
-    /// A client that takes nothing for too long would hold its origin's slot for ever.
+    /// A client that takes next to nothing for too long would hold its origin's slot for ever.
     fn poll_stalled(
         &mut self,
         cx: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
-        if written.is_ready() {
-            self.stalled = None;
-            return written;
+        match written {
+            Poll::Ready(Ok(count)) => self.stall.took(count),
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => {
+                ready!(self.stall.poll(&self.clock, cx));
+                let why = "the client takes nothing, or next to nothing";
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)));
+            }
         }
-        let timer = self.stalled.get_or_insert_with(|| Box::pin(sleep(STALL)));
-        ready!(timer.as_mut().poll(cx));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing")))
+        written
     }
 
     fn poll_own(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -340,7 +344,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Speaker<T> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.set_between(true);
         ready!(self.poll_own(cx))?;
-        Pin::new(&mut self.inner).poll_flush(cx)
+        ready!(Pin::new(&mut self.inner).poll_flush(cx))?;
+        self.stall.took_all();
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -356,8 +362,6 @@ const HEAD: Duration = Duration::from_secs(10);
 const NO_HEAD: &[u8] = b"\0\r\n\r\n";
 /// For a client that sends on after its answer, at most.
 const LINGER: Duration = Duration::from_secs(2);
-/// For a client that reads nothing of an answer: a program may think for a while.
-const STALL: Duration = Duration::from_secs(300);
 /// So many reads, then others have their turn.
 const AT_A_TIME: usize = 16;
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -367,27 +371,53 @@ mod tests {
     use super::*;
     use tokio::io::AsyncWriteExt;
 
-    #[tokio::test(start_paused = true)]
-    async fn a_client_that_takes_nothing_is_given_up_and_one_that_reads_slowly_is_not() {
-        let (mut client, server) = tokio::io::duplex(16);
-        let mut speaker = Speaker::new(server, Clock::runtime());
+    const UNREAD: Duration = Duration::from_secs(300);
+
+    /// Writes 64 KiB to a client that reads so much every so often, until it is given up.
+    async fn slowly(piece: usize, pause: Duration) -> io::Result<()> {
+        let (mut client, server) = tokio::io::duplex(piece);
+        let mut speaker = Speaker::new(server, Clock::runtime(), UNREAD);
         let reading = async {
-            for _ in 0..4 {
-                sleep(STALL - Duration::from_secs(1)).await;
-                tokio::io::AsyncReadExt::read_exact(&mut client, &mut [0; 16]).await.unwrap();
+            let mut taken = vec![0; piece];
+            loop {
+                sleep(pause).await;
+                if tokio::io::AsyncReadExt::read_exact(&mut client, &mut taken).await.is_err() {
+                    return std::future::pending().await;
+                }
             }
         };
-        let (written, ()) = tokio::join!(speaker.write_all(&[b'x'; 64]), reading);
-        written.unwrap();
-        speaker.write_all(&[b'x'; 16]).await.unwrap();
-        let error = speaker.write_all(b"more").await.unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        tokio::select! {
+            written = speaker.write_all(&[b'x'; 64 * 1024]) => written,
+            () = reading => Ok(()),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_or_drips_is_given_up_and_one_that_reads_slowly_is_not() {
+        slowly(1024, UNREAD - Duration::from_secs(1)).await.unwrap();
+        slowly(16, Duration::from_secs(4)).await.unwrap();
+        for (piece, pause) in [(16, UNREAD * 9), (16, Duration::from_secs(5)), (1023, UNREAD)] {
+            let error = slowly(piece, pause).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{piece} every {pause:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_has_taken_all_waits_for_an_origin_as_long_as_that_takes() {
+        let (mut client, server) = tokio::io::duplex(16);
+        let mut speaker = Speaker::new(server, Clock::runtime(), UNREAD);
+        for _ in 0..9 {
+            speaker.write_all(&[b'x'; 8]).await.unwrap();
+            speaker.flush().await.unwrap();
+            tokio::io::AsyncReadExt::read_exact(&mut client, &mut [0; 8]).await.unwrap();
+            sleep(UNREAD * 2).await;
+        }
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_a_client_still_sends_is_taken_for_a_while_and_no_longer() {
         let (mut client, server) = tokio::io::duplex(16);
-        let mut speaker = Speaker::new(server, Clock::runtime());
+        let mut speaker = Speaker::new(server, Clock::runtime(), UNREAD);
         speaker.aside().begins(true);
         let sending = tokio::spawn(async move {
             client.write_all(&[b'u'; 1000]).await.unwrap();

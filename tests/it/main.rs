@@ -25,6 +25,7 @@ mod streaming;
 mod streams;
 mod targets;
 mod tunnels;
+mod unread;
 mod verdicts;
 mod waits;
 mod window;

@@ -136,7 +136,7 @@ async fn the_response_timeout_begins_with_the_last_byte_of_the_request() {
     let shop = origin(|peer| async move {
         let mut peer = peer;
         peer.head().await;
-        peer.read("3\r\nabc\r\n".len() * 4 + 5).await;
+        peer.read(("400\r\n\r\n".len() + 1024) * 4 + 5).await;
         peer.say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
     })
     .await;
@@ -144,7 +144,7 @@ async fn the_response_timeout_begins_with_the_last_byte_of_the_request() {
     tokio::spawn(async move {
         for _ in 0..4 {
             tokio::time::sleep(RESPONSE * 2 / 3).await;
-            feed.send(Ok(Frame::data(Bytes::from_static(b"abc")))).expect("wanted");
+            feed.send(Ok(Frame::data(Bytes::from_static(&[b'u'; 1024])))).expect("wanted");
         }
     });
     let post = request(Method::POST, body);
@@ -162,6 +162,19 @@ async fn a_client_that_stops_sending_is_not_the_origins_fault() {
     feed.send(Err(std::io::ErrorKind::ConnectionReset.into())).expect("wanted");
     let fault = fetch(&pool(), &shop.target(), &request(Method::POST, body)).await;
     assert_eq!(fault.expect_err("broke").kind, FaultKind::ClientBody);
+}
+
+#[tokio::test]
+async fn a_client_that_sends_in_drips_is_not_the_origins_fault() {
+    let shop = origin(silent).await;
+    let (feed, body) = fed(100, &Budget::new(100));
+    tokio::spawn(async move {
+        while feed.send(Ok(Frame::data(Bytes::from_static(b"abc")))).is_ok() {
+            tokio::time::sleep(IDLE / 5).await;
+        }
+    });
+    let fault = fetch(&pool(), &shop.target(), &request(Method::POST, body)).await;
+    assert_eq!(fault.expect_err("drips").kind, FaultKind::ClientBody);
 }
 
 #[tokio::test]

@@ -209,6 +209,14 @@ impl Client {
         self.wire.finish().expect("the peer is there");
     }
 
+    /// The socket, for what is not HTTP/1.
+    pub fn into_socket(self) -> TcpStream {
+        match self.wire {
+            Wire::Plain(stream) if self.unread.is_empty() => stream,
+            Wire::Plain(_) | Wire::Client(_) | Wire::Server(_) => panic!("something is on it"),
+        }
+    }
+
     /// Leaves with a reset.
     pub fn reset(self) {
         self.wire.reset();

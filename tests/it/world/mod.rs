@@ -11,6 +11,7 @@ pub mod authority;
 pub mod client;
 pub mod door;
 pub mod folder;
+pub mod frames;
 pub mod message;
 pub mod metrics;
 pub mod origin;
