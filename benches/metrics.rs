@@ -26,7 +26,7 @@ fn request(meter: &Meter, host: &Host) {
 }
 
 fn metrics(bench: &mut Criterion) {
-    let meter = Meter::new(Clock::runtime(), 200, &PaceRules::default().ladder);
+    let meter = Meter::new(200, &PaceRules::default().ladder);
     let hosts: Vec<Host> =
         (0..151).map(|n| Host::parse(&format!("shop{n}.example")).expect("a host")).collect();
     bench.bench_function("healthy request, known host", |b| b.iter(|| request(&meter, &hosts[0])));
@@ -37,7 +37,7 @@ fn metrics(bench: &mut Criterion) {
         b.iter(|| request(&meter, &hosts[150]));
     });
     bench.bench_function("scrape of 150 hosts", |b| {
-        b.iter(|| meter.text(Clock::runtime().now(), &Gauges::default()));
+        b.iter(|| meter.text(Clock::runtime().now(), Gauges::default));
     });
 }
 

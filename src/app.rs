@@ -8,8 +8,9 @@ use crate::admin::settings::Public;
 use crate::ca::files::{self, Kept, RootError};
 use crate::ca::keyring::Keyring;
 use crate::ca::root::day;
-use crate::clock::Clock;
+use crate::clock::{Clock, Tick};
 use crate::config::settings::{self, Config, PublicPart};
+use crate::flow::hold::waits;
 use crate::flow::journal::Journal;
 use crate::flow::serve;
 use crate::flow::works::{Flow, Local};
@@ -186,7 +187,7 @@ fn assemble(
         limits: config.limits,
     };
     let gate = Gate::new(rules, clock.clone());
-    let meter = Meter::new(clock.clone(), config.metrics_host_limit, &config.pace.ladder);
+    let meter = Meter::new(config.metrics_host_limit, &config.pace.ladder);
     let views = Views {
         metrics_text: metrics_text(&gate, &pool, &meter, &keyring, &clock),
         ready: signs.ready,
@@ -247,34 +248,40 @@ fn metrics_text(
     let (keyring, clock) = (keyring.clone(), clock.clone());
     Arc::new(move || {
         let now = clock.now();
-        let (counters, picture, connections) = (gate.counters(), gate.picture(), pool.counts());
-        let mut rows_by_rung = Vec::new();
-        for row in &picture.rows {
-            let rung = usize::from(row.rung);
-            rows_by_rung.resize(rows_by_rung.len().max(rung + 1), 0);
-            rows_by_rung[rung] += 1;
-        }
-        let oldest = picture.rows.iter().filter_map(|row| row.oldest).min();
-        let gauges = Gauges {
-            grants: counters.grants,
-            wakeups: counters.wakeups,
-            rows: counters.rows as u64,
-            rows_by_rung,
-            held: counters.held as u64,
-            oldest_held: oldest.map(|since| now.since(since)),
-            lateness: Spread {
-                bounds: LATENESS.to_vec(),
-                counts: counters.lateness.to_vec(),
-                sum: Duration::from_nanos(counters.lateness_sum_nanos),
-            },
-            evictions: Evictions { quiet: counters.evicted_quiet, idle: counters.evicted_idle },
-            idle_connections: connections.idle as u64,
-            busy_connections: connections.busy as u64,
-            leaves: keyring.issued(),
-            ca_expiry: Some(keyring.root().not_after()),
-        };
-        meter.text(now, &gauges)
+        let gauges = || gauges(&gate, &pool, &keyring, now);
+        meter.text(now, gauges)
     })
+}
+
+fn gauges(gate: &Gate, pool: &Pool, keyring: &Keyring, now: Tick) -> Gauges {
+    let (counters, picture, connections) = (gate.counters(), gate.picture(), pool.counts());
+    let mut rows_by_rung = Vec::new();
+    for row in &picture.rows {
+        let rung = usize::from(row.rung);
+        rows_by_rung.resize(rows_by_rung.len().max(rung + 1), 0);
+        rows_by_rung[rung] += 1;
+    }
+    let oldest = picture.rows.iter().filter_map(|row| row.oldest).min();
+    let held = picture.rows.iter().filter(|row| !row.waits.total().is_zero());
+    Gauges {
+        waiting: held.map(|row| (row.scope.clone(), waits(&row.waits))).collect(),
+        grants: counters.grants,
+        wakeups: counters.wakeups,
+        rows: counters.rows as u64,
+        rows_by_rung,
+        held: counters.held as u64,
+        oldest_held: oldest.map(|since| now.since(since)),
+        lateness: Spread {
+            bounds: LATENESS.to_vec(),
+            counts: counters.lateness.to_vec(),
+            sum: Duration::from_nanos(counters.lateness_sum_nanos),
+        },
+        evictions: Evictions { quiet: counters.evicted_quiet, idle: counters.evicted_idle },
+        idle_connections: connections.idle as u64,
+        busy_connections: connections.busy as u64,
+        leaves: keyring.issued(),
+        ca_expiry: Some(keyring.root().not_after()),
+    }
 }
 
 /// The pages under `http://pacegate.internal/`, as flow wants them.
@@ -342,7 +349,7 @@ impl App {
 
     /// What came of it so far, in plain numbers.
     pub fn totals(&self) -> Totals {
-        self.flow.meter.totals(self.flow.clock.now())
+        self.flow.meter.totals()
     }
 
     /// Takes no more requests, answers held ones, lets attempts under way finish; at the latest

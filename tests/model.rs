@@ -89,12 +89,14 @@ impl Scene {
                 self.started.fetch_add(1, Ordering::SeqCst);
                 Some(start)
             }
-            Look::Refused(refusal) => panic!("{refusal:?}"),
+            Look::Refused { why, .. } => panic!("{why:?}"),
         }
     }
 
     fn leave(&self, waiting: &Waiting, now: Tick) {
-        finish(self.cell.enter(&self.agenda, now, |house| house.leave(waiting.who)));
+        let (_, effects) =
+            self.cell.enter_with(&self.agenda, now, |house| house.leave(waiting.who));
+        finish(effects);
     }
 
     fn claim(&self, now: Tick) -> Option<Start> {

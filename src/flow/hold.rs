@@ -6,10 +6,12 @@ use crate::flow::ending::{Case, Ending};
 use crate::flow::job::Job;
 use crate::flow::settings::{Preset, WindowClose};
 use crate::flow::works::Flow;
-use crate::metrics::labels::Reason;
+use crate::metrics::host::HoldMark;
+use crate::metrics::labels::{Reason, Waits};
 use crate::pace::decide as pace;
 use crate::pace::scope::Host;
 use crate::state::hold::Hold;
+use crate::state::ledger;
 use crate::state::permit::Permit;
 use crate::state::ticket::{Bound, Refusal};
 use std::time::Duration;
@@ -43,22 +45,64 @@ pub async fn claim(flow: &Flow, job: &mut Job) -> Held {
     }
 }
 
-async fn wait(flow: &Flow, job: &mut Job, mut hold: Hold) -> Held {
+async fn wait(flow: &Flow, job: &mut Job, hold: Hold) -> Held {
     let Some(reason) = hold.reason().map(reason) else {
         return match hold.await {
             Ok(permit) => Held::Go(permit),
             Err(refusal) => Held::Over(refused(flow, &job.target.host, &refusal)),
         };
     };
-    let now = flow.clock.now();
-    let mark = flow.meter.hold_began(&job.target.host, reason, now);
-    job.trip.hold_began(now, reason);
+    job.trip.hold_began(hold.since().unwrap_or(job.limits.accepted), reason);
+    let mut waiting = Waiting::new(flow, &job.target.host, hold);
     flow.notice_crowd();
-    let held = in_line(flow, job, &mut hold).await;
-    let now = flow.clock.now();
-    flow.meter.hold_ended(mark, now);
-    job.trip.hold_ended(now);
+    let held = in_line(flow, job, waiting.hold()).await;
+    job.trip.hold_ended(&waiting.end());
     held
+}
+
+/// A hold that is counted, however it ends: also when whoever waits is dropped.
+pub struct Waiting<'a> {
+    flow: &'a Flow,
+    hold: Hold,
+    mark: Option<HoldMark>,
+}
+
+impl<'a> Waiting<'a> {
+    pub fn new(flow: &'a Flow, host: &Host, hold: Hold) -> Waiting<'a> {
+        Waiting { flow, mark: Some(flow.meter.hold_began(host)), hold }
+    }
+
+    pub fn hold(&mut self) -> &mut Hold {
+        &mut self.hold
+    }
+
+    /// It waits no more; what it has waited, from its place in the line to its permit.
+    pub fn end(mut self) -> Waits {
+        self.close()
+    }
+
+    fn close(&mut self) -> Waits {
+        let waited = waits(&self.hold.leave());
+        if let Some(mark) = self.mark.take() {
+            self.flow.meter.hold_ended(mark, &waited);
+        }
+        waited
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// What was waited, as metrics have it.
+pub fn waits(waited: &ledger::Waits) -> Waits {
+    let mut waits = Waits::default();
+    for why in pace::Reason::ALL {
+        waits[reason(why) as usize] = waited.of(why);
+    }
+    waits
 }
 
 /// What a hold waits for, as metrics have it.

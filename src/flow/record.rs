@@ -3,7 +3,7 @@
 use crate::clock::Tick;
 use crate::flow::works::Flow;
 use crate::judge::outcome::Fault;
-use crate::metrics::labels::{Phase, Reason, RequestOutcome, Source};
+use crate::metrics::labels::{Phase, Reason, RequestOutcome, Source, Waits};
 use crate::metrics::meter::{InFlight, RequestEnd};
 use crate::pace::scope::Host;
 use http::uri::PathAndQuery;
@@ -19,7 +19,7 @@ pub struct Trip {
     _in_flight: InFlight,
     attempts: u32,
     /// One place a reason.
-    waits: [Duration; Reason::ALL.len()],
+    waits: Waits,
     held_since: Option<(Tick, Reason)>,
     phase: Phase,
     pub rung: u8,
@@ -68,11 +68,10 @@ impl Trip {
         self.phase = Phase::Held;
     }
 
-    /// It waits no more.
-    pub fn hold_ended(&mut self, now: Tick) {
-        if let Some((since, reason)) = self.held_since.take() {
-            self.waits[reason as usize] += now.since(since);
-        }
+    /// It waits no more, and has waited so much.
+    pub fn hold_ended(&mut self, waited: &Waits) {
+        self.held_since = None;
+        self.waits.iter_mut().zip(waited).for_each(|(sum, wait)| *sum += *wait);
     }
 
     /// An attempt starts.
@@ -103,7 +102,10 @@ impl Trip {
     fn close(&mut self, outcome: RequestOutcome, code: Option<StatusCode>, source: Source) {
         self.ended = true;
         let now = self.flow.clock.now();
-        self.hold_ended(now);
+        // Dropped while it was held: its wait goes whole to what it began with.
+        if let Some((since, reason)) = self.held_since.take() {
+            self.waits[reason as usize] += now.since(since);
+        }
         let took = now.since(self.facts.accepted);
         let waits: [(Reason, Duration); Reason::ALL.len()] =
             std::array::from_fn(|place| (Reason::ALL[place], self.waits[place]));

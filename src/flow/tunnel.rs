@@ -3,7 +3,7 @@
 use crate::clock::Tick;
 use crate::flow::deliver::Reply;
 use crate::flow::ending::{Case, Ending};
-use crate::flow::hold::{reason, refused};
+use crate::flow::hold::{Waiting, refused};
 use crate::flow::intercept::intercept;
 use crate::flow::presence::{Fin, Presence};
 use crate::flow::serve;
@@ -12,7 +12,7 @@ use crate::flow::works::Flow;
 use crate::judge::classify::{Measure, classify};
 use crate::judge::outcome::{Fault, Outcome};
 use crate::judge::verdict::{Class, PaceMove};
-use crate::metrics::labels::{Reason, TunnelMode};
+use crate::metrics::labels::TunnelMode;
 use crate::net::headers::target::{Scheme, Tunnel};
 use crate::net::opening::{Opening, open};
 use crate::net::speak::Speaker;
@@ -222,19 +222,14 @@ async fn hold(
     if let Some(permit) = flow.gate.try_claim(&ticket, flow.clock.now()) {
         return Ok(permit);
     }
-    let mut held = flow.gate.claim(ticket);
-    let now = flow.clock.now();
-    let why = held.reason().map_or(Reason::Pace, reason);
-    let mark = flow.meter.hold_began(host, why, now);
-    let result = tokio::select! {
-        claimed = &mut held => claimed.map_err(|refusal| refused(flow, host, &refusal).into()),
+    let mut waiting = Waiting::new(flow, host, flow.gate.claim(ticket));
+    tokio::select! {
+        claimed = waiting.hold() => claimed.map_err(|refusal| refused(flow, host, &refusal).into()),
         () = presence.left(ready(Fin::Departure)) => Err(Unmade::Left),
         () = flow.clock.sleep_until(limit) => {
             Err(refused(flow, host, &Refusal::WindowClosed).into())
         }
-    };
-    flow.meter.hold_ended(mark, flow.clock.now());
-    result
+    }
 }
 
 /// As much of HTTP/2's preface (RFC 9113 §3.4) as tells it from every request.

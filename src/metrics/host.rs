@@ -1,9 +1,8 @@
 //! What is counted for one host: its series, looked up once, and its holds.
 
-use crate::clock::{Clock, Tick};
+use crate::clock::Tick;
 use crate::judge::verdict::Class;
-use crate::metrics::holds::Holds;
-use crate::metrics::labels::{Direction, Reason, RequestOutcome};
+use crate::metrics::labels::{Direction, Reason, RequestOutcome, Waits};
 use crate::metrics::table::Register;
 use crate::metrics::total::Slowest;
 use prometheus::{CounterVec, GaugeVec, IntCounter, IntCounterVec, IntGaugeVec};
@@ -16,12 +15,13 @@ pub struct HostMeter {
     requests: Vec<IntCounter>,
     attempts: [OnceLock<IntCounter>; Class::ALL.len()],
     state: Mutex<State>,
-    clock: Clock,
 }
 
 #[derive(Default)]
 struct State {
-    holds: [Holds; Reason::ALL.len()],
+    /// How many are held now, and what those before them waited.
+    held: u64,
+    waited: Waits,
     row: bool,
     /// The highest rung, the climbs by cause, the longest hold that has ended.
     highest: u8,
@@ -33,7 +33,7 @@ struct State {
 }
 
 impl HostMeter {
-    pub fn new(label: Arc<str>, families: &HostFamilies, clock: Clock) -> HostMeter {
+    pub fn new(label: Arc<str>, families: &HostFamilies) -> HostMeter {
         let request = |outcome: &RequestOutcome| {
             families.requests.with_label_values(&[&*label, outcome.word()])
         };
@@ -42,7 +42,6 @@ impl HostMeter {
             attempts: std::array::from_fn(|_| OnceLock::new()),
             state: Mutex::default(),
             label,
-            clock,
         }
     }
 
@@ -77,8 +76,8 @@ impl HostMeter {
         state.climbs[class as usize] += 1;
     }
 
-    /// All its waiting until now, and what there is to say of it.
-    pub fn waiting(&self, now: Tick, top: u8) -> (Duration, Slowest) {
+    /// All the waiting that is over, and what there is to say of it.
+    pub fn waiting(&self, top: u8) -> (Duration, Slowest) {
         let state = self.state();
         let cause = Class::ALL.iter().max_by_key(|class| state.climbs[**class as usize]);
         let cause = cause.map(|class| (*class, state.climbs[*class as usize]));
@@ -89,36 +88,37 @@ impl HostMeter {
             cause: cause.filter(|(_, climbs)| *climbs > 0),
             longest_wait: state.longest,
         };
-        (state.holds.iter().map(|holds| holds.total(now)).sum(), slowest)
+        (state.waited.iter().sum(), slowest)
     }
 
-    fn began(&self, reason: Reason, now: Tick) {
-        self.state().holds[reason as usize].began(now);
+    fn began(&self) {
+        self.state().held += 1;
     }
 
-    fn ended(&self, reason: Reason, start: Tick, now: Tick) {
-        self.state().holds[reason as usize].ended(start, now);
-    }
-
-    fn held_for(&self, whole: Duration) {
+    fn ended(&self, waited: &Waits) {
         let mut state = self.state();
-        state.longest = state.longest.max(whole);
+        state.held -= 1;
+        state.longest = state.longest.max(waited.iter().sum());
+        for (sum, wait) in state.waited.iter_mut().zip(waited) {
+            *sum += *wait;
+        }
+    }
+
+    /// How many are held, and the waiting that is over.
+    pub fn holds(&self) -> (u64, Waits) {
+        let state = self.state();
+        (state.held, state.waited)
     }
 
     /// Brings the families that follow the holds up to date.
-    pub fn export(&self, now: Tick, families: &HostFamilies) {
-        let holds = self.state().holds;
-        let mut ever_held = false;
-        for reason in Reason::ALL {
-            let total = holds[*reason as usize].total(now).as_secs_f64();
-            if total > 0.0 || holds[*reason as usize].held() > 0 {
-                let counter = families.waits.with_label_values(&[&*self.label, reason.word()]);
-                counter.inc_by((total - counter.get()).max(0.0));
-                ever_held = true;
-            }
+    pub fn export(&self, held: u64, total: &Waits, families: &HostFamilies) {
+        let waited = Reason::ALL.iter().filter(|reason| !total[**reason as usize].is_zero());
+        for reason in waited {
+            let total = total[*reason as usize].as_secs_f64();
+            let counter = families.waits.with_label_values(&[&*self.label, reason.word()]);
+            counter.inc_by((total - counter.get()).max(0.0));
         }
-        if ever_held {
-            let held: u64 = holds.iter().map(Holds::held).sum();
+        if held > 0 || total.iter().any(|wait| !wait.is_zero()) {
             families.held.with_label_values(&[&*self.label]).set(held as i64);
         }
     }
@@ -130,7 +130,7 @@ impl HostMeter {
             self.attempts.iter().filter_map(OnceLock::get).map(IntCounter::get).sum();
         let counted = requests + attempts;
         let mut state = self.state();
-        let busy = state.row || state.holds.iter().any(|holds| holds.held() > 0);
+        let busy = state.row || state.held > 0;
         if busy || counted != state.seen || state.still_since.is_none() {
             state.seen = counted;
             state.still_since = Some(now);
@@ -143,47 +143,30 @@ impl HostMeter {
     }
 }
 
-/// A hold that is being counted. Dropped without a word it ends there and then.
+/// A hold that is being counted: its host keeps its label. Dropped without a word, what it waited
+/// is lost.
 #[must_use]
 pub struct HoldMark {
     host: Arc<HostMeter>,
-    reason: Reason,
-    /// When it began to wait for this reason, and at all.
-    start: Tick,
-    first: Tick,
     open: bool,
 }
 
 impl HoldMark {
-    pub fn new(host: Arc<HostMeter>, reason: Reason, now: Tick) -> HoldMark {
-        host.began(reason, now);
-        HoldMark { host, reason, start: now, first: now, open: true }
+    pub fn new(host: Arc<HostMeter>) -> HoldMark {
+        host.began();
+        HoldMark { host, open: true }
     }
 
-    /// From `now` on the request waits for something else.
-    pub fn change(&mut self, reason: Reason, now: Tick) {
-        if reason != self.reason {
-            self.host.ended(self.reason, self.start, now);
-            self.host.began(reason, now);
-            (self.reason, self.start) = (reason, now);
-        }
-    }
-
-    pub fn end(mut self, now: Tick) {
-        self.close(now);
-    }
-
-    fn close(&mut self, now: Tick) {
+    pub fn end(mut self, waited: &Waits) {
         self.open = false;
-        self.host.ended(self.reason, self.start, now);
-        self.host.held_for(now.since(self.first));
+        self.host.ended(waited);
     }
 }
 
 impl Drop for HoldMark {
     fn drop(&mut self) {
         if self.open {
-            self.close(self.host.clock.now());
+            self.host.ended(&Waits::default());
         }
     }
 }

@@ -4,11 +4,13 @@
 //! most `limit` values, a quarter of them kept for hosts with a row; a host idle for an hour frees
 //! its value and takes its series along; the rest is `_other` (operations 3.1).
 
-use crate::clock::{Clock, Tick};
+use crate::clock::Tick;
 use crate::metrics::host::{HostFamilies, HostMeter, OTHER};
+use crate::metrics::labels::Waits;
 use crate::metrics::total::Slowest;
 use crate::pace::scope::Host;
 use dashmap::DashMap;
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,20 +22,18 @@ pub struct Hosts {
     other: Arc<HostMeter>,
     nowhere: Arc<HostMeter>,
     limit: usize,
-    clock: Clock,
     pub families: HostFamilies,
 }
 
 impl Hosts {
-    pub fn new(families: HostFamilies, limit: usize, clock: Clock) -> Hosts {
-        let meter = |label: &str| HostMeter::new(label.into(), &families, clock.clone());
+    pub fn new(families: HostFamilies, limit: usize) -> Hosts {
+        let meter = |label: &str| HostMeter::new(label.into(), &families);
         Hosts {
             labelled: DashMap::default(),
             used: Mutex::new(0),
             other: Arc::new(meter(OTHER)),
             nowhere: Arc::new(meter(NOWHERE)),
             limit,
-            clock,
             families,
         }
     }
@@ -77,7 +77,7 @@ impl Hosts {
         // Somebody else may have been quicker.
         let fresh = || {
             *used += 1;
-            Arc::new(HostMeter::new(host.as_str().into(), &self.families, self.clock.clone()))
+            Arc::new(HostMeter::new(host.as_str().into(), &self.families))
         };
         self.labelled.entry(host.clone()).or_insert_with(fresh).clone()
     }
@@ -96,18 +96,34 @@ impl Hosts {
     }
 
     /// The host that was waited for longest, if any was; `_other` is none.
-    pub fn slowest(&self, now: Tick, top: u8) -> Option<Slowest> {
-        let waiting = self.labelled.iter().map(|entry| entry.value().waiting(now, top));
+    pub fn slowest(&self, top: u8) -> Option<Slowest> {
+        let waiting = self.labelled.iter().map(|entry| entry.value().waiting(top));
         let longest = waiting.max_by_key(|(waited, _)| *waited);
         longest.filter(|(waited, _)| !waited.is_zero()).map(|(_, slowest)| slowest)
     }
 
-    /// Brings the families that follow the holds up to date.
-    pub fn export(&self, now: Tick) {
-        for entry in &self.labelled {
-            entry.value().export(now, &self.families);
+    /// What is held, and the waiting that is over: of every label, the one that others share last.
+    pub fn holds(&self) -> Vec<(Arc<HostMeter>, u64, Waits)> {
+        let labelled = self.labelled.iter().map(|entry| entry.value().clone());
+        let every = labelled.chain([self.other.clone()]);
+        every.map(|meter| (meter.clone(), meter.holds())).map(|(m, (n, w))| (m, n, w)).collect()
+    }
+
+    /// Brings the families that follow the holds up to date: those that were over, and those that
+    /// were still on a moment later. (The other way round one might be counted twice.)
+    pub fn export(&self, over: Vec<(Arc<HostMeter>, u64, Waits)>, on: &[(Host, Waits)]) {
+        let mut open: HashMap<String, Waits> = HashMap::new();
+        for (host, waits) in on {
+            let label = self.known(host).map_or(OTHER.to_owned(), |meter| meter.label().to_owned());
+            let sums = open.entry(label).or_default();
+            sums.iter_mut().zip(waits).for_each(|(sum, wait)| *sum += *wait);
         }
-        self.other.export(now, &self.families);
+        for (meter, held, mut total) in over {
+            if let Some(waits) = open.get(meter.label()) {
+                total.iter_mut().zip(waits).for_each(|(sum, wait)| *sum += *wait);
+            }
+            meter.export(held, &total, &self.families);
+        }
     }
 
     fn used(&self) -> MutexGuard<'_, usize> {

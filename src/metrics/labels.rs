@@ -1,5 +1,7 @@
 //! The words that label values may be. They are a promise to dashboards: they don't change.
 
+use std::time::Duration;
+
 /// An enum whose variants are label words, with all of them in order.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $variant:ident = $word:literal,)+ }) => {
@@ -53,6 +55,9 @@ words! {
         Request = "request",
     }
 }
+
+/// Waiting: one place a [`Reason`].
+pub type Waits = [Duration; Reason::ALL.len()];
 
 words! {
     /// Who an answer's status came from.

@@ -1,11 +1,12 @@
 //! The meter: one method for each event. Cheap on the path of a healthy request.
 
-use crate::clock::{Clock, Tick};
+use crate::clock::Tick;
 use crate::judge::verdict::Class;
 use crate::metrics::host::{HoldMark, HostFamilies};
 use crate::metrics::hosts::{Hosts, Need};
 use crate::metrics::labels::{
     Direction, Final, Flow, KINDS, Phase, Reason, RequestOutcome, Source, TlsFailure, TunnelMode,
+    Waits,
 };
 use crate::metrics::series::{
     ATTEMPTS, LONG, Responses, SHORT, hints, resolved, started, wait_buckets, words,
@@ -92,14 +93,14 @@ impl Inner {
 impl Meter {
     /// A meter with at most `host_limit` host labels; waits fall into buckets at the paces of
     /// `ladder`.
-    pub fn new(clock: Clock, host_limit: usize, ladder: &Ladder) -> Meter {
+    pub fn new(host_limit: usize, ladder: &Ladder) -> Meter {
         let register = Register::default();
         let durations = register.histograms("request_duration_seconds", &LONG);
         let waits = register.histograms("wait_seconds", &wait_buckets(ladder));
         let bytes = register.counters("transferred_bytes_total");
         let byte = |flow: Flow, last: Final| bytes.with_label_values(&[flow.word(), last.word()]);
         let inner = Inner {
-            hosts: Hosts::new(HostFamilies::new(&register), host_limit, clock),
+            hosts: Hosts::new(HostFamilies::new(&register), host_limit),
             repeats: register.unshown_counter(),
             top: ladder.top(),
             in_flight: register.gauge("requests_in_flight"),
@@ -191,19 +192,15 @@ impl Meter {
         });
     }
 
-    /// A request begins to wait. Its host's waiting grows until the mark is ended or dropped.
-    pub fn hold_began(&self, host: &Host, reason: Reason, now: Tick) -> HoldMark {
-        HoldMark::new(self.inner.hosts.meter(host, Need::Row), reason, now)
+    /// A request begins to wait. Until the mark is ended, what it waits comes with each scrape
+    /// ([`Gauges::waiting`](crate::metrics::text::Gauges)).
+    pub fn hold_began(&self, host: &Host) -> HoldMark {
+        HoldMark::new(self.inner.hosts.meter(host, Need::Row))
     }
 
-    /// It waits on, for something else.
-    pub fn hold_changed(&self, mark: &mut HoldMark, reason: Reason, now: Tick) {
-        mark.change(reason, now);
-    }
-
-    /// It waits no more.
-    pub fn hold_ended(&self, mark: HoldMark, now: Tick) {
-        mark.end(now);
+    /// It waits no more, and has waited so much.
+    pub fn hold_ended(&self, mark: HoldMark, waited: &Waits) {
+        mark.end(waited);
     }
 
     /// A host's rung is now `after`, with `pace` between starts, because of `class`.

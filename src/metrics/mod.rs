@@ -3,7 +3,6 @@
 //! This room must not know why anything is counted: no pacing, no verdicts, no thresholds.
 
 pub mod given;
-pub mod holds;
 pub mod host;
 pub mod hosts;
 pub mod labels;

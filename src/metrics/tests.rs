@@ -3,7 +3,7 @@
 use crate::clock::{Clock, Hand, Tick};
 use crate::judge::verdict::Class;
 use crate::metrics::given::Spread;
-use crate::metrics::labels::{Final, Flow, Phase, Reason, RequestOutcome, Source};
+use crate::metrics::labels::{Final, Flow, Phase, Reason, RequestOutcome, Source, Waits};
 use crate::metrics::meter::{Meter, RequestEnd};
 use crate::metrics::text::{Evictions, Gauges};
 use crate::metrics::total::Slowest;
@@ -20,7 +20,7 @@ struct Book {
 
 fn book(limit: usize) -> Book {
     let (clock, hand) = Clock::by_hand();
-    Book { meter: Meter::new(clock.clone(), limit, &PaceRules::default().ladder), clock, hand }
+    Book { meter: Meter::new(limit, &PaceRules::default().ladder), clock, hand }
 }
 
 impl Book {
@@ -29,7 +29,7 @@ impl Book {
     }
 
     fn text(&self) -> String {
-        self.meter.text(self.now(), &Gauges::default())
+        self.meter.text(self.now(), Gauges::default)
     }
 
     fn page(&self, name: &str) {
@@ -65,33 +65,34 @@ fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-#[test]
-fn waiting_grows_while_a_request_is_held_and_goes_to_the_reason_it_waits_for() {
-    let book = book(10);
-    let pace = "pacegate_host_wait_seconds_total{host=\"a.test\",reason=\"pace\"}";
-    let pause = "pacegate_host_wait_seconds_total{host=\"a.test\",reason=\"pause\"}";
-    let mut mark = book.meter.hold_began(&host("a.test"), Reason::Pace, book.now());
-    book.hand.advance(Duration::from_millis(1500));
-    book.check(pace, Some("1.5"));
-    book.check("pacegate_host_held_requests{host=\"a.test\"}", Some("1"));
-    book.meter.hold_changed(&mut mark, Reason::Pause, book.now());
-    book.hand.advance(secs(3));
-    book.check(pace, Some("1.5"));
-    book.check(pause, Some("3"));
-    book.meter.hold_ended(mark, book.now());
-    book.hand.advance(secs(9));
-    book.check(pause, Some("3"));
-    book.check("pacegate_host_held_requests{host=\"a.test\"}", Some("0"));
+fn waits(parts: &[(Reason, u64)]) -> Waits {
+    let mut waits = Waits::default();
+    parts.iter().for_each(|(reason, seconds)| waits[*reason as usize] = secs(*seconds));
+    waits
 }
 
 #[test]
-fn a_hold_that_is_dropped_ends_there_and_then() {
+fn waiting_grows_while_a_request_is_held_and_goes_to_the_reasons_it_waited_for() {
     let book = book(10);
-    let mark = book.meter.hold_began(&host("a.test"), Reason::Pace, book.now());
-    book.hand.advance(secs(2));
-    drop(mark);
-    book.hand.advance(secs(5));
-    book.check("pacegate_host_wait_seconds_total{host=\"a.test\",reason=\"pace\"}", Some("2"));
+    let pace = "pacegate_host_wait_seconds_total{host=\"a.test\",reason=\"pace\"}";
+    let pause = "pacegate_host_wait_seconds_total{host=\"a.test\",reason=\"pause\"}";
+    let mark = book.meter.hold_began(&host("a.test"));
+    let while_held = |parts: &[(Reason, u64)]| {
+        let waiting = vec![(host("a.test"), waits(parts))];
+        book.meter.text(book.now(), || Gauges { waiting, ..Gauges::default() });
+    };
+    while_held(&[(Reason::Pace, 2)]);
+    book.check(pace, Some("2"));
+    book.check("pacegate_host_held_requests{host=\"a.test\"}", Some("1"));
+    while_held(&[(Reason::Pace, 2), (Reason::Pause, 3)]);
+    book.check(pace, Some("2"));
+    book.check(pause, Some("3"));
+    book.meter.hold_ended(mark, &waits(&[(Reason::Pace, 2), (Reason::Pause, 4)]));
+    book.check(pause, Some("4"));
+    book.check("pacegate_host_held_requests{host=\"a.test\"}", Some("0"));
+    drop(book.meter.hold_began(&host("a.test")));
+    book.check(pause, Some("4"));
+    book.check("pacegate_host_held_requests{host=\"a.test\"}", Some("0"));
 }
 
 #[test]
@@ -138,13 +139,13 @@ fn a_host_idle_for_an_hour_frees_its_label_and_takes_its_series_along() {
 fn a_host_with_a_row_or_a_held_request_keeps_its_label() {
     let book = book(2);
     book.meter.rung(&host("row.test"), 2, 3, secs(15), Class::Overloaded);
-    let mark = book.meter.hold_began(&host("held.test"), Reason::Pause, book.now());
+    let mark = book.meter.hold_began(&host("held.test"));
     book.text();
     book.hand.advance(secs(9000));
     book.check("pacegate_host_rung{host=\"row.test\"}", Some("3"));
     book.check("pacegate_host_delay_seconds{host=\"row.test\"}", Some("15"));
     book.check("pacegate_host_held_requests{host=\"held.test\"}", Some("1"));
-    book.meter.hold_ended(mark, book.now());
+    book.meter.hold_ended(mark, &waits(&[(Reason::Pause, 1)]));
     book.meter.row_gone(&host("row.test"));
     book.check("pacegate_host_rung{host=\"row.test\"}", Some("0"));
     book.check("pacegate_host_delay_seconds{host=\"row.test\"}", Some("0"));
@@ -197,7 +198,7 @@ fn totals_of_other_rooms_are_shown_as_they_are_and_never_fall() {
         },
         ..Gauges::default()
     };
-    let text = book.meter.text(book.now(), &gauges);
+    let text = book.meter.text(book.now(), || gauges);
     assert!(text.contains("pacegate_grants_total 7\n"), "{text}");
     assert!(text.contains("pacegate_hosts{rung=\"1\"} 2\n"), "{text}");
     assert!(text.contains("pacegate_evictions_total{reason=\"idle\"} 3\n"), "{text}");
@@ -217,19 +218,16 @@ fn totals_of_other_rooms_are_shown_as_they_are_and_never_fall() {
 fn totals_name_the_host_that_was_waited_for_longest() {
     let book = book(10);
     let (slow, quick) = (host("slow.test"), host("quick.test"));
-    let mut mark = book.meter.hold_began(&slow, Reason::Pace, book.now());
-    let other = book.meter.hold_began(&quick, Reason::Pace, book.now());
-    book.hand.advance(secs(4));
-    book.meter.hold_ended(other, book.now());
-    book.meter.hold_changed(&mut mark, Reason::Pause, book.now());
-    book.hand.advance(secs(5));
-    book.meter.hold_ended(mark, book.now());
+    let mark = book.meter.hold_began(&slow);
+    let other = book.meter.hold_began(&quick);
+    book.meter.hold_ended(other, &waits(&[(Reason::Pace, 4)]));
+    book.meter.hold_ended(mark, &waits(&[(Reason::Pace, 4), (Reason::Pause, 5)]));
     book.meter.rung(&slow, 1, 2, secs(5), Class::RateLimited);
     book.meter.rung(&slow, 2, 1, secs(2), Class::Served);
     book.meter.retry(&slow, Class::RateLimited);
     let waits = [(Reason::Pace, secs(4)), (Reason::Pause, secs(5))];
     book.meter.request_ended(&RequestEnd { waits: &waits, ..end(Some(&slow)) });
-    let totals = book.meter.totals(book.now());
+    let totals = book.meter.totals();
     assert_eq!((totals.requests, totals.answered, totals.repeated), (1, 1, 1));
     assert!(totals.waits.contains(&(Reason::Pause, secs(5))));
     let want = Slowest {
@@ -269,9 +267,11 @@ fn every_family_of_the_table_is_written_once_something_of_it_has_happened() {
     meter.rung(&a, 0, 1, secs(2), Class::Reset);
     meter.client_gone(Phase::Held, secs(5));
     meter.transferred(Flow::Received, Final::Yes, 9);
-    let _mark = meter.hold_began(&a, Reason::Pace, book.now());
+    let _mark = meter.hold_began(&a);
     let wall = book.clock.wall();
-    let text = meter.text(book.now(), &Gauges { ca_expiry: Some(wall), ..Gauges::default() });
+    let waiting = vec![(a.clone(), waits(&[(Reason::Pace, 1)]))];
+    let gauges = Gauges { ca_expiry: Some(wall), waiting, ..Gauges::default() };
+    let text = meter.text(book.now(), || gauges);
     for (name, kind, _, help) in Meter::table() {
         assert!(text.contains(&format!("# TYPE {name} {kind}\n")), "{name} is missing\n{text}");
         assert!(text.contains(&format!("# HELP {name} {help}\n")), "{name} has another help");

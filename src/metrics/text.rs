@@ -3,9 +3,11 @@
 
 use crate::clock::Tick;
 use crate::metrics::given::{GivenHistogram, Spread};
+use crate::metrics::labels::Waits;
 use crate::metrics::meter::Meter;
 use crate::metrics::table::Register;
 use crate::pace::rules::Ladder;
+use crate::pace::scope::Host;
 use prometheus::{
     Encoder, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry, TextEncoder,
 };
@@ -24,6 +26,8 @@ pub struct Gauges {
     pub held: u64,
     /// How long after the moment they were due held requests started.
     pub lateness: Spread,
+    /// What the requests held now have waited so far, by host.
+    pub waiting: Vec<(Host, Waits)>,
     /// How long the longest-held request has waited.
     pub oldest_held: Option<Duration>,
     pub evictions: Evictions,
@@ -48,14 +52,16 @@ pub struct Evictions {
 pub const CONTENT_TYPE: &str = prometheus::TEXT_FORMAT;
 
 impl Meter {
-    /// Everything, in Prometheus's text format.
-    pub fn text(&self, now: Tick, gauges: &Gauges) -> String {
+    /// Everything, in Prometheus's text format. The `gauges` are looked at in its course.
+    pub fn text(&self, now: Tick, gauges: impl FnOnce() -> Gauges) -> String {
         let scrape = &self.inner.scrape;
         // One at a time: totals are brought up by differences.
         let turn = scrape.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.inner.hosts.sweep(now);
-        self.inner.hosts.export(now);
-        scrape.bring_in(gauges);
+        let over = self.inner.hosts.holds();
+        let gauges = gauges();
+        self.inner.hosts.export(over, &gauges.waiting);
+        scrape.bring_in(&gauges);
         let families = scrape.registry.gather();
         drop(turn);
         let mut text = Vec::with_capacity(TEXT_BYTES);

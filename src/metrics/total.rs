@@ -1,6 +1,5 @@
 //! The whole of a run in plain numbers: for the summary at its end.
 
-use crate::clock::Tick;
 use crate::judge::verdict::Class;
 use crate::metrics::labels::{Reason, RequestOutcome};
 use crate::metrics::meter::Meter;
@@ -39,7 +38,7 @@ pub struct Slowest {
 
 impl Meter {
     /// What has been counted since the start.
-    pub fn totals(&self, now: Tick) -> Totals {
+    pub fn totals(&self) -> Totals {
         let ended = |outcome| self.inner.ended(outcome);
         let waited = |reason: &Reason| (*reason, self.inner.waited(*reason));
         Totals {
@@ -52,7 +51,7 @@ impl Meter {
             left: ended(RequestOutcome::ClientGone),
             repeated: self.inner.repeats.get(),
             waits: Reason::ALL.iter().map(waited).collect(),
-            slowest: self.inner.hosts.slowest(now, self.inner.top),
+            slowest: self.inner.hosts.slowest(self.inner.top),
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::state::cell::{Cell, Claim, Effects, Start};
 use crate::state::crowd::Crowd;
 use crate::state::hall::House;
 use crate::state::hold::{Hold, Seat};
+use crate::state::ledger::Waits;
 use crate::state::limits::Limits;
 use crate::state::permit::Permit;
 use crate::state::picture::{Counters, Picture, RowView, Tally};
@@ -212,14 +213,14 @@ impl Gate {
                 self.crowd.leave(seat.client.origin);
                 self.tally.granted(now.since(due));
             }
-            Look::Refused(_) => self.crowd.leave(seat.client.origin),
+            Look::Refused { .. } => self.crowd.leave(seat.client.origin),
         }
         look
     }
 
-    pub(crate) fn leave(&self, seat: &Seat) {
+    pub(crate) fn leave(&self, seat: &Seat) -> Waits {
         self.crowd.leave(seat.client.origin);
-        self.visit(&seat.cell, |house| house.leave(seat.who));
+        self.visit(&seat.cell, |house| house.leave(seat.who))
     }
 
     /// Teaches a scope. One that has no row gets one if there is something to remember.

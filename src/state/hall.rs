@@ -15,6 +15,7 @@ use crate::pace::scope::Client;
 use crate::pace::slot::Slot;
 use crate::state::agenda::Agenda;
 use crate::state::cell::{Cell, Effects, Start, freed, spaced};
+use crate::state::ledger::{Lane, Ledger, Stay};
 use crate::state::ticket::Refusal;
 use slab::Slab;
 use std::collections::BTreeSet;
@@ -29,6 +30,8 @@ pub struct Hall {
     pub rules: Arc<PaceRules>,
     pub memory: Memory,
     pub waiters: Slab<Waiter>,
+    /// What they have waited for.
+    pub ledger: Ledger,
     pub line: Line,
     /// Never-sent requests past their window.
     pub closing: Line,
@@ -64,6 +67,7 @@ pub struct Waiter {
     pub deadline: Option<Tick>,
     pub waker: Option<Waker>,
     pub standing: Standing,
+    pub stay: Stay,
 }
 
 impl Waiter {
@@ -107,6 +111,7 @@ impl Hall {
             rules,
             memory: Memory::default(),
             waiters: Slab::new(),
+            ledger: Ledger::default(),
             line: Line::default(),
             closing: Line::default(),
             last_closing: None,
@@ -163,6 +168,14 @@ impl Hall {
             Decision::Go | Decision::Hold { .. } => decision,
         }
     }
+
+    /// What the next one waits for.
+    pub fn why(&self, slot: Slot, from: From, now: Tick) -> Reason {
+        match self.may_go(slot, from, now) {
+            Decision::Hold { why, .. } => why,
+            Decision::Go => Reason::Pace,
+        }
+    }
 }
 
 impl House<'_> {
@@ -176,6 +189,7 @@ impl House<'_> {
         }
         self.keep_appointments();
         let next = [self.serve_line(), self.serve_closing()];
+        self.note_reasons();
         let pause = self.hall.memory.paused_until;
         let appointment = self.hall.appointments.first().map(|(due, _)| *due);
         let moments = [next[0], next[1], appointment, Some(pause).filter(|end| *end > self.now)];
@@ -218,6 +232,20 @@ impl House<'_> {
         let waiter = &mut self.hall.waiters[who];
         let place = self.hall.line.join(waiter.client, waiter.accepted, waiter.repeat, who);
         waiter.standing = Standing::InLine(place);
+        waiter.stay = self.hall.ledger.change(waiter.stay, Lane::Line, self.now);
+    }
+
+    /// From here on whoever waits waits for this.
+    fn note_reasons(&mut self) {
+        let (slot, now) = (self.cell.slot(), self.now);
+        let lanes = [
+            (Lane::Line, From::Line, self.hall.line.is_empty()),
+            (Lane::Closing, From::Closing(self.hall.last_closing), self.hall.closing.is_empty()),
+        ];
+        for (lane, from, _) in lanes.into_iter().filter(|(_, _, empty)| !empty) {
+            let why = self.hall.why(slot, from, now);
+            self.hall.ledger.turn(lane, why, now);
+        }
     }
 
     /// Ends a start under the lock.

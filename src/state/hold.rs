@@ -7,6 +7,7 @@ use crate::pace::decide::Reason;
 use crate::pace::scope::{Client, Host};
 use crate::state::cell::Cell;
 use crate::state::gate::Gate;
+use crate::state::ledger::Waits;
 use crate::state::permit::Permit;
 use crate::state::ticket::Refusal;
 use crate::state::visit::Look;
@@ -21,6 +22,7 @@ use std::time::Duration;
 #[must_use = "dropped, it leaves the line"]
 pub struct Hold {
     state: State,
+    waited: Waits,
 }
 
 #[derive(Debug)]
@@ -43,16 +45,29 @@ pub(crate) struct Seat {
 
 impl Hold {
     pub(crate) fn ready(result: Result<Permit, Refusal>) -> Hold {
-        Hold { state: State::Ready(result) }
+        Hold { state: State::Ready(result), waited: Waits::default() }
     }
 
     pub(crate) fn waiting(seat: Seat) -> Hold {
-        Hold { state: State::Waiting(seat) }
+        Hold { state: State::Waiting(seat), waited: Waits::default() }
     }
 
     /// Whether it waits, or did until now: `false` means that the first poll ends it without a wait.
     pub fn waits(&self) -> bool {
         matches!(self.state, State::Waiting(_))
+    }
+
+    /// What it has waited, once it is over.
+    pub fn waited(&self) -> Waits {
+        self.waited
+    }
+
+    /// Leaves the line, if it still waits; what it has waited.
+    pub fn leave(&mut self) -> Waits {
+        if let State::Waiting(seat) = std::mem::replace(&mut self.state, State::Over) {
+            self.waited = seat.gate.leave(&seat);
+        }
+        self.waited
     }
 
     /// Since when it waits.
@@ -110,8 +125,12 @@ impl Future for Hold {
                 self.state = State::Waiting(seat);
                 Poll::Pending
             }
-            Look::Refused(refusal) => Poll::Ready(Err(refusal)),
-            Look::Go { start, .. } => {
+            Look::Refused { why, waited } => {
+                self.waited = waited;
+                Poll::Ready(Err(why))
+            }
+            Look::Go { start, waited, .. } => {
+                self.waited = waited;
                 Poll::Ready(Ok(Permit::won(seat.gate, seat.cell, seat.scope, start)))
             }
         }
@@ -120,8 +139,6 @@ impl Future for Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        if let State::Waiting(seat) = std::mem::replace(&mut self.state, State::Over) {
-            seat.gate.leave(&seat);
-        }
+        self.leave();
     }
 }

@@ -9,6 +9,7 @@ pub mod crowd;
 pub mod gate;
 pub mod hall;
 pub mod hold;
+pub mod ledger;
 pub mod limits;
 pub mod permit;
 pub mod picture;

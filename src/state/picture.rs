@@ -5,6 +5,7 @@ use crate::judge::verdict::Class;
 use crate::pace::decide::{From, earliest};
 use crate::pace::scope::Host;
 use crate::state::cell::{Cell, Eviction};
+use crate::state::ledger::Waits;
 use crate::sync::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ pub struct RowView {
     pub rung: u8,
     pub pace: Duration,
     pub held: usize,
+    /// What those held have waited so far, together.
+    pub waits: Waits,
     /// Attempts in flight that the row counts: those begun on a healthy host are not among them.
     pub in_flight: u16,
     /// When the longest held request was accepted.
@@ -43,6 +46,7 @@ impl RowView {
                 rung: slot.rung,
                 pace: hall.pace(slot),
                 held: hall.held(),
+                waits: hall.ledger.total(now),
                 in_flight: slot.in_flight,
                 oldest: held.map(|(_, waiter)| waiter.accepted).min(),
                 next_slot: earliest(&slot, &hall.memory, &hall.rules, From::Line).0.max(now),

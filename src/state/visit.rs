@@ -8,6 +8,7 @@ use crate::pace::learn::{Move, learn};
 use crate::pace::slot::Slot;
 use crate::state::cell::{Cell, Start};
 use crate::state::hall::{Hall, House, Standing, Waiter};
+use crate::state::ledger::{Lane, Waits};
 use crate::state::ticket::{Bound, Refusal, Ticket};
 use std::task::Waker;
 use std::time::Duration;
@@ -41,8 +42,12 @@ pub enum Look {
     Go {
         start: Start,
         due: Tick,
+        waited: Waits,
     },
-    Refused(Refusal),
+    Refused {
+        why: Refusal,
+        waited: Waits,
+    },
 }
 
 /// What an attempt taught a scope.
@@ -101,24 +106,27 @@ impl House<'_> {
                 Look::Wait
             }
             Standing::Granted { start, due } => {
-                self.hall.waiters.remove(who);
-                Look::Go { start: self.pick_up(start), due }
+                let waited = self.remove(who);
+                Look::Go { start: self.pick_up(start), due, waited }
             }
-            Standing::Refused(refusal) => {
-                self.hall.waiters.remove(who);
-                Look::Refused(refusal)
-            }
+            Standing::Refused(why) => Look::Refused { why, waited: self.remove(who) },
         }
     }
 
-    /// A waiter goes away; what it was just handed passes on.
-    pub fn leave(&mut self, who: usize) {
+    /// A waiter goes away, having waited so much; what it was just handed passes on.
+    pub fn leave(&mut self, who: usize) -> Waits {
         self.unlist(who);
-        let waiter = self.hall.waiters.remove(who);
-        if let Standing::Granted { start, .. } = waiter.standing {
+        let standing = self.hall.waiters[who].standing;
+        if let Standing::Granted { start, .. } = standing {
             self.hall.handed -= 1;
             self.release(start, false);
         }
+        self.remove(who)
+    }
+
+    fn remove(&mut self, who: usize) -> Waits {
+        let waiter = self.hall.waiters.remove(who);
+        self.hall.ledger.leave(waiter.stay, self.now)
     }
 
     /// A waiter's window has ended and it was never sent: one last attempt that skips the ladder.
@@ -137,6 +145,7 @@ impl House<'_> {
         let waiter = &mut self.hall.waiters[who];
         let place = self.hall.closing.join(waiter.client, waiter.accepted, waiter.repeat, who);
         waiter.standing = Standing::Closing(place, patience);
+        waiter.stay = self.hall.ledger.change(waiter.stay, Lane::Closing, self.now);
         self.hall.appointments.insert((patience, who));
     }
 
@@ -223,6 +232,7 @@ impl House<'_> {
             deadline: ticket.deadline,
             waker: None,
             standing: Standing::Apart(until),
+            stay: self.hall.ledger.enter(Lane::Apart, self.now),
         });
         match apart {
             Some(until) => {
@@ -304,10 +314,7 @@ impl Hall {
             Standing::Closing(..) => From::Closing(self.last_closing),
             Standing::InLine(_) | Standing::Granted { .. } | Standing::Refused(_) => From::Line,
         };
-        match self.may_go(cell.slot(), from, now) {
-            Decision::Hold { why, .. } => why,
-            Decision::Go => Reason::Pace,
-        }
+        self.why(cell.slot(), from, now)
     }
 }
 

@@ -27,6 +27,7 @@ mod targets;
 mod tunnels;
 mod unread;
 mod verdicts;
+mod waited;
 mod waits;
 mod window;
 #[expect(dead_code, reason = "a stage has more props than the plays of the day use")]
