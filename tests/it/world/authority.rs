@@ -29,6 +29,17 @@ impl Authority {
         Authority { issuer: Issuer::new(params, key), file, _folder: folder }
     }
 
+    /// One that somebody keeps in files: certificate and key as PEM.
+    pub fn kept(certificate: &Path, key: &Path) -> Authority {
+        let read = |file: &Path| {
+            std::fs::read_to_string(file)
+                .unwrap_or_else(|error| panic!("{} can't be read: {error}", file.display()))
+        };
+        let key = KeyPair::from_pem(&read(key)).expect("a key as PEM");
+        let issuer = Issuer::from_ca_cert_pem(&read(certificate), key).expect("a CA as PEM");
+        Authority { issuer, file: certificate.to_owned(), _folder: Folder::new() }
+    }
+
     /// The authority's certificate as PEM.
     pub fn file(&self) -> &Path {
         &self.file

@@ -158,6 +158,19 @@ impl Client {
         Ok(Client { wire: Wire::client(session, stream), unread: self.unread })
     }
 
+    /// What TLS settled on to speak (ALPN), if it did.
+    pub fn protocol(&self) -> Option<Vec<u8>> {
+        match &self.wire {
+            Wire::Client(stream) => stream.conn.alpn_protocol().map(<[u8]>::to_vec),
+            Wire::Plain(_) | Wire::Server(_) => None,
+        }
+    }
+
+    /// Reads so many bytes of a peer that may be gone.
+    pub fn try_exactly(&mut self, count: usize) -> io::Result<Vec<u8>> {
+        message::read_exactly(&mut self.wire, &mut self.unread, count)
+    }
+
     /// Reads so many bytes.
     pub fn exactly(&mut self, count: usize) -> Vec<u8> {
         message::read_exactly(&mut self.wire, &mut self.unread, count).expect("so many bytes")

@@ -7,10 +7,13 @@ use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::body::{Body, Frame};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::ClientConfig;
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -27,18 +30,30 @@ pub struct Streams {
 impl Streams {
     /// A CONNECT to `authority`, TLS that trusts the proxy's CA, and HTTP/2 in it.
     pub async fn open(world: &World, authority: &str) -> Streams {
-        let socket = tunnel(world, authority).await;
+        let trust = world.trust_with(&[b"h2", b"http/1.1"]);
+        Streams::through(world.proxy(), trust, authority).await.expect("it speaks HTTP/2")
+    }
+
+    /// The same through any proxy; `None` if it doesn't choose HTTP/2.
+    pub async fn through(
+        proxy: SocketAddr,
+        trust: Arc<ClientConfig>,
+        authority: &str,
+    ) -> Option<Streams> {
+        let socket = tunnel(proxy, authority).await;
         let name = authority.rsplit_once(':').map_or(authority, |(name, _)| name).to_owned();
-        let connector = tokio_rustls::TlsConnector::from(world.trust_with(&[b"h2", b"http/1.1"]));
+        let connector = tokio_rustls::TlsConnector::from(trust);
         let name = name.try_into().expect("a name");
         let tls = connector.connect(name, socket).await.expect("the proxy's certificate is good");
-        assert_eq!(tls.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
-        Streams::over(tls).await
+        match tls.get_ref().1.alpn_protocol() {
+            Some(b"h2") => Some(Streams::over(tls).await),
+            Some(_) | None => None,
+        }
     }
 
     /// The same in the clear, with prior knowledge.
     pub async fn open_clear(world: &World, authority: &str) -> Streams {
-        Streams::over(tunnel(world, authority).await).await
+        Streams::over(tunnel(world.proxy(), authority).await).await
     }
 
     async fn over<T>(io: T) -> Streams
@@ -120,8 +135,8 @@ impl Body for Pieces {
     }
 }
 
-async fn tunnel(world: &World, authority: &str) -> TcpStream {
-    let mut socket = TcpStream::connect(world.proxy()).await.expect("the proxy listens");
+async fn tunnel(proxy: SocketAddr, authority: &str) -> TcpStream {
+    let mut socket = TcpStream::connect(proxy).await.expect("the proxy listens");
     socket.set_nodelay(true).expect("a connected socket takes options");
     let ask = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n");
     socket.write_all(ask.as_bytes()).await.expect("the proxy is there");

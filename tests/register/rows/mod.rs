@@ -1,0 +1,14 @@
+//! The rows, in the order of their numbers.
+
+mod cache;
+mod routing;
+
+use crate::row::Row;
+
+/// The number of the last row.
+pub const LAST: u16 = 121;
+
+/// All rows.
+pub fn all() -> impl Iterator<Item = &'static Row> {
+    [routing::ROWS, cache::ROWS].into_iter().flatten()
+}
