@@ -118,8 +118,10 @@ fn read(
     if inside.is_none() && parts.uri.authority().is_none() && is_local(session, parts) {
         return Ok(Read::Local);
     }
-    let meant = RequestTarget::of(&parts.method, &parts.uri, parts.version, &parts.headers, inside)
-        .map_err(bad)?;
+    let (method, uri, headers) = (&parts.method, &parts.uri, &parts.headers);
+    let of =
+        |known: Option<&_>| RequestTarget::of(method, uri, parts.version, headers, inside, known);
+    let meant = session.recent.read(of).map_err(bad)?;
     if meant.host.as_str() == LOCAL {
         return Ok(Read::Local);
     }

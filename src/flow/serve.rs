@@ -5,7 +5,7 @@
 use crate::flow::admit;
 use crate::flow::deliver::{Gone, Reply};
 use crate::flow::presence::Presence;
-use crate::flow::session::Session;
+use crate::flow::session::{Recent, Session};
 use crate::flow::settings::Manners;
 use crate::flow::streams::{Given, Leave, Streams};
 use crate::flow::works::Flow;
@@ -18,9 +18,11 @@ use hyper::body::{Body, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -35,7 +37,7 @@ pub async fn connection(flow: Arc<Flow>, socket: TcpStream, peer: SocketAddr) {
     };
     let speaker = Speaker::new(wire, flow.clock.clone(), flow.manners.unread);
     let presence = Presence::Watched { watch: speaker.inner().watch(), aside: speaker.aside() };
-    let session = Session { peer, local, presence, inside: None };
+    let session = Session { peer, local, presence, inside: None, recent: Recent::default() };
     http1(flow, session, speaker).await;
 }
 
@@ -115,9 +117,25 @@ async fn to_its_end<C>(
 ) where
     C: Future<Output = hyper::Result<()>>,
 {
-    let ended = tokio::select! {
-        ended = &mut connection => ended,
-        () = drained(&mut draining) => {
+    let news = draining.clone();
+    let mut drained = pin!(drained(&mut draining));
+    // A connection is polled with every read and write. The wait is registered once, and after that
+    // a look at a number tells whether it may be over.
+    let mut waits = false;
+    let first = poll_fn(|context| {
+        if let Poll::Ready(ended) = connection.as_mut().poll(context) {
+            return Poll::Ready(Some(ended));
+        }
+        let again = !waits || news.has_changed().unwrap_or(true);
+        waits = true;
+        match again && drained.as_mut().poll(context).is_ready() {
+            true => Poll::Ready(None),
+            false => Poll::Pending,
+        }
+    });
+    let ended = match first.await {
+        Some(ended) => ended,
+        None => {
             finish(connection.as_mut());
             connection.await
         }

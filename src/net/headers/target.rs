@@ -44,6 +44,22 @@ pub struct RequestTarget {
     pub path: PathAndQuery,
 }
 
+/// A target that was read before: most requests of a connection are for the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    scheme: Scheme,
+    host: Host,
+    port: u16,
+    /// A copy of its own, so that no old head is kept for it.
+    authority: Box<[u8]>,
+}
+
+impl Known {
+    fn is(&self, scheme: Scheme, authority: &HeaderValue) -> bool {
+        self.scheme == scheme && *self.authority == *authority.as_bytes()
+    }
+}
+
 /// The CONNECT a request came through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tunnel {
@@ -72,16 +88,29 @@ impl Tunnel {
 }
 
 impl RequestTarget {
+    /// What the next request on the connection may be compared with.
+    pub fn known(&self) -> Known {
+        let (scheme, host, port) = (self.scheme, self.host.clone(), self.port);
+        Known { scheme, host, port, authority: self.authority.as_bytes().into() }
+    }
+
+    /// Whether it is the one that was read before.
+    pub fn is(&self, known: &Known) -> bool {
+        known.is(self.scheme, &self.authority)
+    }
+
     /// Reads the target of a request, but not of a CONNECT. `inside`: the tunnel it came through.
+    /// `known`: where the request before it on this connection went, which spares reading that again.
     pub fn of(
         method: &Method,
         uri: &Uri,
         version: Version,
         headers: &HeaderMap,
         inside: Option<&Tunnel>,
+        known: Option<&Known>,
     ) -> Result<RequestTarget, Refusal> {
         let path = path(method, uri, version)?;
-        if let Some(target) = usual(uri, version, headers, inside, &path)? {
+        if let Some(target) = usual(uri, version, headers, inside, known, &path)? {
             return Ok(target);
         }
         let named = host_field(version, headers)?;
@@ -120,6 +149,7 @@ fn usual(
     version: Version,
     headers: &HeaderMap,
     inside: Option<&Tunnel>,
+    known: Option<&Known>,
     path: &PathAndQuery,
 ) -> Result<Option<RequestTarget>, Refusal> {
     let mut lines = headers.get_all(HOST).iter();
@@ -135,8 +165,15 @@ fn usual(
         }
         (Some(written), inside) if written.as_str().as_bytes() == line.as_bytes() => {
             let scheme = scheme(uri, inside)?;
-            let (host, port) = split(written.as_str())?;
-            let port = port.unwrap_or(scheme.port());
+            // Inside a tunnel a name without a port may mean the tunnel's.
+            let known = known.filter(|known| inside.is_none() && known.is(scheme, line));
+            let (host, port) = match known {
+                Some(known) => (known.host.clone(), known.port),
+                None => {
+                    let (host, port) = split(written.as_str())?;
+                    (host, port.unwrap_or(scheme.port()))
+                }
+            };
             Ok(Some(RequestTarget { scheme, host, port, authority, path }))
         }
         (Some(_) | None, _) => Ok(None),

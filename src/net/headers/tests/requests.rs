@@ -20,7 +20,7 @@ fn pass(
     parts.version = version;
     parts.headers = map(headers);
     let whole = map("Host: a.test");
-    let target = RequestTarget::of(&Method::GET, &parts.uri, version, &whole, None).unwrap();
+    let target = RequestTarget::of(&Method::GET, &parts.uri, version, &whole, None, None).unwrap();
     let passage = forward(&mut parts, &target, body)?;
     Ok((parts, passage))
 }

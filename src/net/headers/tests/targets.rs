@@ -1,7 +1,7 @@
 //! Rows 1 to 8, 10 to 18, 75, 77 and 92 to 95 of http.md.
 
 use super::map;
-use crate::net::headers::target::{RequestTarget, Scheme, Tunnel};
+use crate::net::headers::target::{Known, RequestTarget, Scheme, Tunnel};
 use http::{Method, Uri, Version};
 
 /// What a target came to: `scheme host port authority path`, or the status of its refusal.
@@ -12,7 +12,7 @@ fn read(version: Version, line: &str, headers: &str, inside: Option<&Tunnel>) ->
         Ok(uri) => uri,
         Err(_) => return "unparsed".to_owned(),
     };
-    match RequestTarget::of(&method, &uri, version, &map(headers), inside) {
+    match RequestTarget::of(&method, &uri, version, &map(headers), inside, None) {
         Ok(target) => format!(
             "{} {} {} {} {}",
             target.scheme.word(),
@@ -153,7 +153,7 @@ proptest::proptest! {
             let Ok(uri) = text.parse::<Uri>() else { continue };
             for inside in [None, Some(tunnel())] {
                 let read = |version| {
-                    RequestTarget::of(&Method::GET, &uri, version, &headers, inside.as_ref())
+                    RequestTarget::of(&Method::GET, &uri, version, &headers, inside.as_ref(), None)
                 };
                 for version in [Version::HTTP_10, Version::HTTP_11, Version::HTTP_2] {
                     if let Ok(target) = read(version) {
@@ -162,6 +162,29 @@ proptest::proptest! {
                         proptest::prop_assert!(target.port != 0);
                     }
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_read_before_changes_no_target() {
+    let lines =
+        ["GET http://shop.test/", "GET http://shop.test:8080/", "GET https://shop.test/", "GET /"];
+    let hosts = ["Host: shop.test", "Host: shop.test:8080", "Host: SHOP.test", "Host: other.test"];
+    let all = || lines.iter().flat_map(|line| hosts.iter().map(move |host| (line, host)));
+    let read = |line: &str, host: &str, inside: Option<&Tunnel>, known: Option<&Known>| {
+        let uri: Uri = line.split_once(' ').unwrap().1.parse().unwrap();
+        RequestTarget::of(&Method::GET, &uri, Version::HTTP_11, &map(host), inside, known)
+    };
+    for inside in [None, Some(tunnel())] {
+        for (line, host) in all() {
+            let Ok(before) = read(line, host, inside.as_ref(), None) else { continue };
+            assert!(before.is(&before.known()));
+            for (line, host) in all() {
+                let alone = read(line, host, inside.as_ref(), None);
+                let after = read(line, host, inside.as_ref(), Some(&before.known()));
+                assert_eq!(alone, after, "{line} {host} after {before:?}");
             }
         }
     }

@@ -44,7 +44,8 @@ async fn through(asked: &str, answer: &str) -> (String, String) {
 
 async fn relay(request: Request<Incoming>, outer: DuplexStream) -> Response<Incoming> {
     let (mut parts, body) = request.into_parts();
-    let read = RequestTarget::of(&parts.method, &parts.uri, parts.version, &parts.headers, None);
+    let read =
+        RequestTarget::of(&parts.method, &parts.uri, parts.version, &parts.headers, None, None);
     let target = read.expect("a target");
     let shape = if body.is_end_stream() { Shape::Empty } else { Shape::Unknown };
     request::forward(&mut parts, &target, shape).expect("a clean request");
