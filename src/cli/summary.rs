@@ -13,10 +13,15 @@ pub fn summary(totals: &Totals) -> String {
         grouped(totals.answered),
         grouped(totals.given_up)
     );
-    for (number, what) in [(totals.refused, "refused"), (totals.left, "left by their client")] {
-        if number > 0 {
-            text.push_str(&format!(", {} {what}", grouped(number)));
-        }
+    let tunnels =
+        if totals.tunnels == 1 { "tunnel copied unread" } else { "tunnels copied unread" };
+    let more = [
+        (totals.refused, "refused"),
+        (totals.left, "left by their client"),
+        (totals.tunnels, tunnels),
+    ];
+    for (number, what) in more.into_iter().filter(|(number, _)| *number > 0) {
+        text.push_str(&format!(", {} {what}", grouped(number)));
     }
     text.push('\n');
     let waited: Duration = totals.waits.iter().map(|(_, wait)| *wait).sum();
@@ -118,9 +123,9 @@ mod tests {
 
     #[test]
     fn a_run_that_never_waited_takes_one_line() {
-        let totals = Totals { requests: 1, answered: 0, left: 1, ..Totals::default() };
-        let want =
-            "pacegate: 1 request, 0 answered by the origin, 0 given up, 1 left by their client\n";
+        let totals = Totals { requests: 1, left: 1, tunnels: 2, ..Totals::default() };
+        let want = "pacegate: 1 request, 0 answered by the origin, 0 given up, \
+                    1 left by their client, 2 tunnels copied unread\n";
         assert_eq!(summary(&totals), want);
     }
 

@@ -25,7 +25,7 @@ use crate::pace::scope::Client;
 use crate::policy::user::ProxyUser;
 use crate::policy::wishes::Wishes;
 use http::header::{HOST, HeaderMap, PROXY_AUTHORIZATION, USER_AGENT};
-use http::{Method, Request, Response, StatusCode, request};
+use http::{Method, Request, Response, StatusCode, Uri, request};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
@@ -39,10 +39,10 @@ pub async fn answer(
 ) -> Result<Response<Reply>, Gone> {
     let accepted = flow.clock.now();
     if request.method() == Method::CONNECT {
-        let headers = request.headers().clone();
+        let refused = Refused::of(request.method(), request.uri(), request.headers());
         return match Box::pin(connect(flow, session, request, accepted)).await {
             Ok(response) => Ok(response),
-            Err(Unmade::Refused(ending)) => Ok(refuse(flow, &headers, &ending, accepted)),
+            Err(Unmade::Refused(ending)) => Ok(refuse(flow, session, &refused, &ending, accepted)),
             Err(Unmade::Left) => {
                 flow.left_connect(accepted);
                 Err(Gone)
@@ -52,7 +52,7 @@ pub async fn answer(
     match admit(flow, session, request, accepted) {
         Ok(Admitted::Job(job)) => conduct(flow, job).await,
         Ok(Admitted::Local(response)) => Ok(*response),
-        Err(refused) => Ok(refuse(flow, &refused.0, &refused.1, accepted)),
+        Err(refused) => Ok(refuse(flow, session, &refused.0, &refused.1, accepted)),
     }
 }
 
@@ -67,7 +67,7 @@ fn admit(
     session: &Arc<Session>,
     request: Request<Incoming>,
     accepted: Tick,
-) -> Result<Admitted, Box<(HeaderMap, Ending)>> {
+) -> Result<Admitted, Box<(Refused, Ending)>> {
     let (mut parts, body) = request.into_parts();
     match read(flow, session, &mut parts, shape(&body)) {
         Ok(Read::Local) => Ok(Admitted::Local(Box::new(local(flow, session, &parts)))),
@@ -77,7 +77,9 @@ fn admit(
         Ok(Read::Journey(read)) => {
             Ok(Admitted::Job(Box::new(job(flow, session, parts, body, *read, accepted))))
         }
-        Err(ending) => Err(Box::new((parts.headers, ending))),
+        Err(ending) => {
+            Err(Box::new((Refused::of(&parts.method, &parts.uri, &parts.headers), ending)))
+        }
     }
 }
 
@@ -268,10 +270,37 @@ async fn connect(
     tunnel::connect(flow, session, connect, request).await
 }
 
+/// What an answer to a request that was refused, and its line in the log, must know of it.
+struct Refused {
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+}
+
+impl Refused {
+    fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Refused {
+        Refused { method: method.clone(), uri: uri.clone(), headers: headers.clone() }
+    }
+
+    /// As it was written: it may be what is wrong with the request.
+    fn host(&self, session: &Session) -> String {
+        let within = session.inside.as_ref().map(|inside| inside.tunnel.host.to_string());
+        let own = self.uri.host().map(ToOwned::to_owned);
+        let field = || self.headers.get(HOST).map(|it| String::from_utf8_lossy(it.as_bytes()));
+        within.or(own).or_else(|| field().map(Into::into)).unwrap_or_default()
+    }
+}
+
 /// An answer of ours before a request has become a job.
-fn refuse(flow: &Flow, headers: &HeaderMap, ending: &Ending, accepted: Tick) -> Response<Reply> {
+fn refuse(
+    flow: &Flow,
+    session: &Session,
+    refused: &Refused,
+    ending: &Ending,
+    accepted: Tick,
+) -> Response<Reply> {
     let asked = Asked {
-        accept: headers.get_all(http::header::ACCEPT).iter().collect(),
+        accept: refused.headers.get_all(http::header::ACCEPT).iter().collect(),
         host: "",
         name: flow.name,
         wall: flow.clock.wall(),
@@ -288,7 +317,15 @@ fn refuse(flow: &Flow, headers: &HeaderMap, ending: &Ending, accepted: Tick) -> 
         attempts: 0,
         waits: &[],
     });
-    tracing::info!(status = row.status.as_u16(), kind = row.kind, why = ending.what, "refused");
+    tracing::info!(
+        host = refused.host(session),
+        method = refused.method.as_str(),
+        client = %session.peer.ip(),
+        status = row.status.as_u16(),
+        kind = row.kind,
+        why = ending.what,
+        "refused"
+    );
     Response::from_parts(parts, Reply::Whole { body: Some(body), trailers: None })
 }
 

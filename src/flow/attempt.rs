@@ -72,6 +72,9 @@ pub struct Whole {
 pub async fn make(flow: &Flow, job: &mut Job, permit: Permit) -> Attempted {
     job.tries.attempts += 1;
     job.trip.attempt_began();
+    if let Some(class) = job.tries.failure {
+        flow.meter.retry(&job.target.host, class);
+    }
     if let Some(interim) = &job.interim {
         interim.forget();
     }

@@ -1,7 +1,7 @@
 //! Hands a request's answer to its client: the origin's, whole or as it flows, or one of ours.
 
 use crate::flow::attempt::Whole;
-use crate::flow::ending::{Case, Ending};
+use crate::flow::ending::Ending;
 use crate::flow::job::Job;
 use crate::flow::record::{Trip, seconds};
 use crate::flow::reply::{Asked, reply};
@@ -87,8 +87,7 @@ fn origin(flow: &Flow, job: Job, whole: Whole, outcome: RequestOutcome) -> Respo
 
 /// The origin's last answer, or where there is none, ours.
 pub fn last(flow: &Flow, mut job: Job, ending: Ending) -> Response<Reply> {
-    let shutting_down = ending.case == Case::ShuttingDown;
-    match job.tries.last.take().filter(|_| !shutting_down) {
+    match job.tries.last.take() {
         Some(last) => {
             let whole = Whole { parts: last.parts, body: last.body, trailers: last.trailers };
             job.trip.answer_began();

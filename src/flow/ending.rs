@@ -19,6 +19,8 @@ pub struct Ending {
     pub retry_after: Option<Duration>,
     /// The origin's status where we could not pass its answer on.
     pub received: Option<StatusCode>,
+    /// What to do, where that is not the case's.
+    pub advice: Option<&'static str>,
 }
 
 /// The cases there are.
@@ -70,7 +72,7 @@ pub struct Row {
 impl Ending {
     /// An ending with what happened.
     pub fn new(case: Case, what: impl Into<String>) -> Ending {
-        Ending { case, what: what.into(), retry_after: None, received: None }
+        Ending { case, what: what.into(), retry_after: None, received: None, advice: None }
     }
 
     /// An ending of a request that was sent and never answered, when `what` ended: a 504,
@@ -83,6 +85,18 @@ impl Ending {
         let tries = if attempts == 1 { "1 attempt".into() } else { format!("{attempts} attempts") };
         let last = last.map_or_else(String::new, |fault| format!("; the last: {}", fault.detail));
         Ending::new(case, format!("{host} gave no answer before {what} ended ({tries}{last})"))
+    }
+
+    /// The same where the client stated the end itself.
+    pub fn late(host: &Host, attempts: u32, last: Option<&Fault>) -> Ending {
+        let ending = Ending::unanswered(host, "the stated deadline", attempts, last);
+        Ending { advice: Some(DEADLINE), ..ending }
+    }
+
+    /// The case's row, with this ending's own advice if it has one.
+    pub fn row(&self) -> Row {
+        let row = self.case.row();
+        Row { advice: self.advice.unwrap_or(row.advice), ..row }
     }
 
     /// With a time to come back.
@@ -299,3 +313,6 @@ const fn unavailable(error: &'static str, title: &'static str) -> Row {
         "The proxy did not wait for this: it does not pass by itself.",
     )
 }
+
+const DEADLINE: &str = "The request's own deadline ended it (Pace-Deadline, Prefer: wait, or \
+    deadline= in the proxy's user name): state a later one, or none.";

@@ -163,12 +163,13 @@ fn at_end(flow: &Flow, job: &Job) -> AtEnd {
     if let Some(class) = job.tries.class.filter(|_| !late) {
         flow.meter.window_exhausted(&job.target.host, class);
     }
-    let what = if late { "the stated deadline" } else { "the window" };
-    AtEnd::Over(if unsent {
-        never_sent(flow, &job.target.host, what)
-    } else {
-        let (host, attempts) = (&job.target.host, job.tries.attempts);
-        Ending::unanswered(host, what, attempts, job.trip.fault.as_ref())
+    let (host, attempts) = (&job.target.host, job.tries.attempts);
+    let last = job.trip.fault.as_ref();
+    AtEnd::Over(match (unsent, late) {
+        (true, true) => never_sent(flow, host, "the stated deadline"),
+        (true, false) => never_sent(flow, host, "the window"),
+        (false, true) => Ending::late(host, attempts, last),
+        (false, false) => Ending::unanswered(host, "the window", attempts, last),
     })
 }
 

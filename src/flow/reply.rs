@@ -26,7 +26,7 @@ pub struct Asked<'a> {
 
 /// The head and body of the answer for an ending.
 pub fn reply(ending: &Ending, asked: &Asked<'_>) -> (response::Parts, Bytes) {
-    let row = ending.case.row();
+    let row = ending.row();
     let form = Form::chosen(&asked.accept);
     let body = form.body(ending, row, asked.host);
     let (mut parts, ()) = http::Response::new(()).into_parts();

@@ -199,7 +199,6 @@ fn go_on(
 }
 
 fn round_again(flow: &Flow, job: &mut Job, class: Class, not_before: Option<Tick>) {
-    flow.meter.retry(&job.target.host, class);
     job.tries.not_before = not_before;
     job.tries.failed = Some(flow.clock.now());
     job.tries.failure = Some(class);
@@ -227,8 +226,7 @@ fn keep(flow: &Flow, whole: Whole) -> Result<LastAnswer, Box<Whole>> {
 }
 
 fn late(job: &Job) -> Ending {
-    let host = &job.target.host;
-    Ending::new(Case::ResponseTimeout, format!("{host} gave no answer before the stated deadline"))
+    Ending::late(&job.target.host, job.tries.attempts, job.trip.fault.as_ref())
 }
 
 fn withheld(job: &Job, status: StatusCode) -> Ending {
@@ -244,12 +242,18 @@ fn faulted(job: &Job, fault: &Fault, next: Next) -> Ending {
             return Ending::unanswered(host, "the window", attempts, Some(fault));
         }
         Next::GiveUp(Why::Deadline) => {
-            return Ending::unanswered(host, "the stated deadline", attempts, Some(fault));
+            return Ending::late(host, attempts, Some(fault));
         }
         Next::GiveUp(Why::Unrepeatable | Why::Asked | Why::Attempts | Why::Page)
         | Next::Deliver
         | Next::Again { .. } => {}
     }
     let tail = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };
-    Ending::new(Case::of(&fault.kind), format!("{}{tail}", fault.detail))
+    let ending = Ending::new(Case::of(&fault.kind), format!("{}{tail}", fault.detail));
+    let method = &job.outbound.head.method;
+    let once = next == Next::GiveUp(Why::Unrepeatable) && !method.is_idempotent();
+    Ending { advice: once.then_some(ONCE), ..ending }
 }
+
+const ONCE: &str = "It was sent once only, for what it asks for may have been done. If it does no \
+    harm twice, send it with an Idempotency-Key field and it is repeated.";

@@ -83,6 +83,12 @@ impl Inner {
         self.durations[outcome as usize].get_sample_count()
     }
 
+    /// Tunnels that were copied unread.
+    pub(crate) fn unread(&self) -> u64 {
+        let modes = [TunnelMode::Passthrough, TunnelMode::Opaque];
+        modes.iter().map(|mode| self.tunnels.with_label_values(&[mode.word()]).get()).sum()
+    }
+
     /// What requests that have ended waited for this.
     pub(crate) fn waited(&self, reason: Reason) -> Duration {
         let seconds = self.waits[reason as usize].get_sample_sum();

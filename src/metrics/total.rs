@@ -17,6 +17,8 @@ pub struct Totals {
     pub left: u64,
     /// Attempts beyond each request's first.
     pub repeated: u64,
+    /// Tunnels copied unread: each is a connection, with nobody knows how many requests.
+    pub tunnels: u64,
     /// Time that requests which ended spent waiting, together.
     pub waits: Vec<(Reason, Duration)>,
     /// The host that was waited for longest.
@@ -50,6 +52,7 @@ impl Meter {
             refused: ended(RequestOutcome::Refused),
             left: ended(RequestOutcome::ClientGone),
             repeated: self.inner.repeats.get(),
+            tunnels: self.inner.unread(),
             waits: Reason::ALL.iter().map(waited).collect(),
             slowest: self.inner.hosts.slowest(self.inner.top),
         }

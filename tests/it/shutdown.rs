@@ -35,13 +35,13 @@ fn a_term_lets_attempts_finish_and_sends_the_held_home() {
         client.say("GET", &origin.url("shop", "/page"), "Accept: application/json\r\n", "");
     }
     let mut repeating = world.client();
-    repeating.say("GET", &origin.url("shop", "/stall"), "", "");
+    repeating.say("GET", &origin.url("other", "/stall"), "", "");
     world.await_held(4);
     let mut idle = world.client();
     assert_eq!(idle.get(&origin.url("free", "/")).status, 200);
     world.signal("TERM");
     let told = now();
-    for mut client in held.into_iter().chain([repeating]) {
+    for mut client in held {
         let answer = client.response();
         assert_eq!(answer.status, 503);
         let wait: u64 = answer.header("retry-after").expect("it has one").parse().expect("seconds");
@@ -51,6 +51,9 @@ fn a_term_lets_attempts_finish_and_sends_the_held_home() {
         assert!(answer.text().contains("shutting_down"), "{}", answer.text());
         assert!(answer.head_at.since(told) < millis(1100), "at once");
     }
+    let kept = repeating.response();
+    assert_eq!((kept.status, kept.header("retry-after")), (500, None), "its origin has answered");
+    assert!(kept.head_at.since(told) < millis(1100), "at once");
     assert_eq!(ready(&world), 503);
     assert!(idle.rest().unwrap_or_default().is_empty(), "an idle connection is closed");
     let answer = slow.response();
