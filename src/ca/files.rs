@@ -49,6 +49,7 @@ pub enum RootError {
 pub fn open_or_create(folder: &Path, clock: &Clock) -> Result<Kept, RootError> {
     let now = clock.wall();
     if let Some(kept) = open(folder, now)? {
+        close_to_writers(folder)?;
         return Ok(kept);
     }
     let made_now = create(folder, now)?;
@@ -258,6 +259,35 @@ fn private_folder(folder: &Path) -> Result<(), RootError> {
     if mode & 0o077 != 0 {
         drop(fs::set_permissions(folder, fs::Permissions::from_mode(mode & 0o7700)));
     }
+    Ok(())
+}
+
+/// Takes others' right to write in the folder away: who may put files there can put another CA. That
+/// they may read it stays, for clients do. Where it isn't ours to change (mounted volumes, which are
+/// the container's own whatever their mode says) it is said and left.
+#[cfg(unix)]
+fn close_to_writers(folder: &Path) -> Result<(), RootError> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = mode_of(&fs::metadata(folder).map_err(failed(folder, "read"))?);
+    if mode & 0o022 == 0 {
+        return Ok(());
+    }
+    let closed = fs::set_permissions(folder, fs::Permissions::from_mode(mode & 0o7755));
+    let name = folder.display();
+    match closed {
+        Ok(()) => tracing::warn!(
+            "others could write in the CA's folder {name} (mode {mode:04o}): they no longer can"
+        ),
+        Err(_) => tracing::warn!(
+            "others may write in the CA's folder {name} (mode {mode:04o}), so they can put another \
+             CA there: let its owner do `chmod go-w {name}`, or name another folder with `certs`"
+        ),
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn close_to_writers(_: &Path) -> Result<(), RootError> {
     Ok(())
 }
 

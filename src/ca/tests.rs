@@ -329,6 +329,16 @@ fn a_folder_others_may_enter_is_narrowed_when_the_ca_is_made() {
 }
 
 #[test]
+fn a_folder_others_may_write_in_is_closed_to_them_and_stays_readable() {
+    let (clock, _) = Clock::by_hand();
+    let folder = Folder::new();
+    files::open_or_create(&folder.certs(), &clock).unwrap();
+    fs::set_permissions(folder.certs(), fs::Permissions::from_mode(0o777)).unwrap();
+    files::open_or_create(&folder.certs(), &clock).unwrap();
+    assert_eq!(mode(&folder.certs()), 0o755);
+}
+
+#[test]
 fn a_key_others_may_read_is_refused_and_says_what_to_do() {
     let (clock, _) = Clock::by_hand();
     let folder = Folder::new();
