@@ -5,7 +5,7 @@
 pub mod files;
 pub mod keyring;
 pub mod leaf;
-mod read;
+pub(crate) mod read;
 pub mod root;
 
 #[cfg(test)]

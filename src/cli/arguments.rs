@@ -1,8 +1,8 @@
 //! The command line's grammar.
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// A forward proxy that paces: a struggling site makes a crawl slow, not failed.
@@ -22,12 +22,13 @@ pub struct Settings {
     /// Configuration file (YAML); `pacegate init` writes a commented one.
     #[arg(long, short, global = true, env = "PACEGATE_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where clients connect; may be given more than once.
+    /// Where clients connect: an address and port, or a port of this machine's; may be given more
+    /// than once.
     #[arg(long, global = true, value_name = "ADDRESS")]
-    pub listen: Vec<SocketAddr>,
-    /// Where metrics and health are.
+    pub listen: Vec<String>,
+    /// Where metrics and health are; off for nowhere.
     #[arg(long, global = true, value_name = "ADDRESS")]
-    pub admin: Option<SocketAddr>,
+    pub admin: Option<String>,
     /// Folder of the CA.
     #[arg(long, global = true, value_name = "DIR")]
     pub certs: Option<PathBuf>,
@@ -142,4 +143,46 @@ pub enum Ca {
 pub enum CheckFormat {
     Human,
     Json,
+}
+
+/// What to say of a command that there is none of. `None`: one of ours is much like it, or it is
+/// another mistake, and the library says it better.
+pub fn not_a_command(error: &clap::Error, words: &[OsString]) -> Option<String> {
+    let near = error.get(ContextKind::SuggestedSubcommand).is_some();
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    if near || error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let theirs = words.iter().skip_while(|word| *word != name.as_str());
+    let theirs: Vec<_> = theirs.map(|word| word.to_string_lossy()).collect();
+    Some(format!(
+        "there is no command `{name}` of ours; if it is a program, run it through a proxy of its \
+         own with\n  pacegate run -- {}\nand `pacegate --help` lists our commands",
+        theirs.join(" ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, want: Option<&str>) {
+        let words: Vec<OsString> = line.split(' ').map(Into::into).collect();
+        let error = Arguments::try_parse_from(&words).expect_err("no such command");
+        let said = not_a_command(&error, &words);
+        match want {
+            Some(want) => assert!(said.is_some_and(|said| said.contains(want)), "{line}"),
+            None => assert_eq!(said, None, "{line}"),
+        }
+    }
+
+    #[test]
+    fn a_program_in_a_commands_place_is_told_how_to_run_it() {
+        check("pacegate python x.py -v", Some("pacegate run -- python x.py -v\n"));
+        check("pacegate --admin off curl", Some("pacegate run -- curl\n"));
+        check("pacegate chek", None);
+        check("pacegate --lisen 1", None);
+    }
 }

@@ -1,18 +1,19 @@
 //! The commands, each from its arguments to its exit code.
 
-use crate::app::{self, App, CaFacts, StartError};
+use crate::app::{self, App, StartError};
 use crate::ca::files;
-use crate::cli::arguments::{Arguments, Ca, CheckFormat, Command, Env, Run, Settings};
+use crate::cli::arguments::{
+    Arguments, Ca, CheckFormat, Command, Env, Run, Settings, not_a_command,
+};
 use crate::cli::env::{Files, Part, Place, environment, without};
 use crate::cli::shell::Shell;
-use crate::cli::stop::Stop;
 use crate::cli::summary::summary;
-use crate::cli::{check, files as side_files, health, hints, init, log, run, truststore};
+use crate::cli::{check, files as side_files, health, hints, init, log, run, serve, truststore};
 use crate::clock::Clock;
 use crate::config::load::{Loaded, Sources, find, load};
 use crate::config::settings::{Config, LogFormat, LogLevel};
 use clap::Parser;
-use std::fmt::Write as _;
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -21,9 +22,19 @@ use tracing::level_filters::LevelFilter;
 
 /// Does what was asked on the command line.
 pub fn main() -> ExitCode {
-    let Arguments { command, settings } = Arguments::parse();
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let Arguments { command, settings } = match Arguments::try_parse_from(&words) {
+        Ok(arguments) => arguments,
+        Err(error) => match not_a_command(&error, &words) {
+            Some(said) => {
+                fail(&said);
+                return ExitCode::from(MISTAKEN);
+            }
+            None => error.exit(),
+        },
+    };
     let code = match command.unwrap_or(Command::Serve) {
-        Command::Serve => on_a_runtime(serve(&settings)),
+        Command::Serve => on_a_runtime(serve::serve(&settings)),
         Command::Run(run) => on_a_runtime(run_command(&settings, run)),
         Command::Env(env) => on_a_runtime(print_environment(&settings, env)),
         Command::Ca { what } => ca(&settings, what),
@@ -58,11 +69,11 @@ fn print(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
-fn note(text: &str) {
+pub(in crate::cli) fn note(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-fn fail(text: &str) -> u8 {
+pub(in crate::cli) fn fail(text: &str) -> u8 {
     note(&format!("pacegate: {text}\n"));
     FAILURE
 }
@@ -74,11 +85,11 @@ fn sources(settings: &Settings) -> Result<Sources, String> {
     let mut flags = Vec::new();
     let mut flag = |path: &str, value: String| flags.push((path.to_owned(), value));
     if !settings.listen.is_empty() {
-        let all: Vec<String> = settings.listen.iter().map(|it| format!("\"{it}\"")).collect();
-        flag("listen", format!("[{}]", all.join(", ")));
+        let all = serde_json::Value::from(settings.listen.clone());
+        flag("listen", all.to_string());
     }
-    if let Some(admin) = settings.admin {
-        flag("admin.listen", admin.to_string());
+    if let Some(admin) = &settings.admin {
+        flag("admin.listen", admin.clone());
     }
     if let Some(certs) = &settings.certs {
         flag("certs", certs.display().to_string());
@@ -105,17 +116,22 @@ fn sources(settings: &Settings) -> Result<Sources, String> {
     Ok(Sources { file: settings.config.clone().or_else(found), env, flags })
 }
 
-fn config(settings: &Settings) -> Result<Loaded, u8> {
-    let sources = sources(settings).map_err(|why| fail(&why))?;
-    let loaded = load(sources).map_err(|mistakes| {
-        note(&mistakes.to_string());
-        MISTAKEN
-    })?;
+pub(in crate::cli) fn config(settings: &Settings) -> Result<Loaded, u8> {
+    let loaded = read(settings)?;
     note(&loaded.warnings.to_string());
     Ok(loaded)
 }
 
-fn start_log(config: &Config) {
+/// The configuration, whose warnings are still to be said.
+pub(in crate::cli) fn read(settings: &Settings) -> Result<Loaded, u8> {
+    let sources = sources(settings).map_err(|why| fail(&why))?;
+    load(sources).map_err(|mistakes| {
+        note(&mistakes.to_string());
+        MISTAKEN
+    })
+}
+
+pub(in crate::cli) fn start_log(config: &Config) -> log::Style {
     let level = match config.log.level {
         LogLevel::Off => LevelFilter::OFF,
         LogLevel::Error => LevelFilter::ERROR,
@@ -130,10 +146,10 @@ fn start_log(config: &Config) {
         LogFormat::Json => log::Format::Json,
     };
     let no_color = std::env::var_os("NO_COLOR").is_some();
-    log::start(level, format, no_color, Clock::runtime());
+    log::start(level, format, no_color, Clock::runtime())
 }
 
-async fn start(config: Config) -> Result<App, u8> {
+pub(in crate::cli) async fn start(config: Config) -> Result<App, u8> {
     raise_descriptors();
     app::start(config).await.map_err(|why: StartError| fail(&why.to_string()))
 }
@@ -143,87 +159,6 @@ fn raise_descriptors() {
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::debug!(%error, "the limit of open files stays as it is");
     }
-}
-
-async fn serve(settings: &Settings) -> u8 {
-    let loaded = match config(settings) {
-        Ok(loaded) => loaded,
-        Err(code) => return code,
-    };
-    start_log(&loaded.config);
-    let mut stop = match Stop::listen() {
-        Ok(stop) => stop,
-        Err(error) => return fail(&format!("can't catch signals: {error}")),
-    };
-    let ladder = ladder(&loaded.config);
-    let app = match start(loaded.config).await {
-        Ok(app) => app,
-        Err(code) => return code,
-    };
-    note(&banner(&app, &ladder, loaded.file.as_deref()));
-    let proxy = app.proxy().iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",");
-    let admin = app.admin().map_or_else(|| "none".to_owned(), |admin| admin.to_string());
-    note(&format!("ready proxy={proxy} admin={admin}\n"));
-    outlive_hang_ups();
-    stop.ordered().await;
-    tracing::info!("stopping: no new requests, attempts under way may finish");
-    tokio::select! {
-        finished = app.stop() => {
-            if !finished {
-                tracing::warn!("the grace is over with requests still under way");
-            }
-            0
-        }
-        () = stop.ordered() => FAILURE,
-    }
-}
-
-/// A hang-up (a terminal that closes, an operator who expects a reload) is no order to stop: it
-/// would take everything that is held with it.
-fn outlive_hang_ups() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let Ok(mut hang_up) = signal(SignalKind::hangup()) else { return };
-        tokio::spawn(async move {
-            while hang_up.recv().await.is_some() {
-                tracing::warn!(
-                    "SIGHUP: settings are read at the start only; restart to change them"
-                );
-            }
-        });
-    }
-}
-
-fn ladder(config: &Config) -> String {
-    let paces: Vec<String> =
-        config.pace.ladder.paces().iter().map(|pace| pace.as_secs_f64().to_string()).collect();
-    let window = config.retry.window.as_secs_f64();
-    format!("{} s   retry window {} min", paces.join(" "), window / 60.0)
-}
-
-fn banner(app: &App, ladder: &str, file: Option<&Path>) -> String {
-    let version = env!("CARGO_PKG_VERSION");
-    let mut text = format!("pacegate {version}  pacing forward proxy\n");
-    for proxy in app.proxy() {
-        let _ = writeln!(text, "  proxy    http://{proxy}   (HTTP and HTTPS, intercepting)");
-    }
-    if let Some(admin) = app.admin() {
-        let _ = writeln!(text, "  admin    http://{admin}   /metrics /livez /readyz");
-    }
-    let _ = writeln!(text, "  ladder   {ladder}");
-    let _ = match file {
-        Some(file) => writeln!(text, "  config   {}", file.display()),
-        None => {
-            writeln!(text, "  config   none found, defaults in use   (pacegate init writes one)")
-        }
-    };
-    let CaFacts { file, made_now, fingerprint, valid_until } = &app.ca;
-    let age = if *made_now { "new, made just now" } else { "kept" };
-    let _ = writeln!(text, "  CA       {age}   {}", file.display());
-    let _ = writeln!(text, "           SHA-256 {fingerprint}   valid until {valid_until}");
-    text.push_str(NEXT);
-    text
 }
 
 async fn run_command(settings: &Settings, asked: Run) -> u8 {
@@ -288,7 +223,8 @@ async fn place(app: &App, no_java: bool) -> Result<Place, String> {
         files.truststore = truststore::make(&files, &search).await;
     }
     let proxy = app.proxy().first().ok_or("there is no listener")?;
-    Ok(Place { proxy_url: format!("http://{proxy}"), admin: app.admin(), files })
+    let proxy_url = format!("http://{}", health::reachable(*proxy));
+    Ok(Place { proxy_url, admin: app.admin(), files })
 }
 
 async fn print_environment(settings: &Settings, asked: Env) -> u8 {
@@ -319,8 +255,28 @@ async fn print_environment(settings: &Settings, asked: Env) -> u8 {
         true => without(&place, part, &user),
         false => environment(&place, part, &user),
     };
+    if let (Some(admin), None, false) = (loaded.config.admin.listen, &asked.ca, asked.unset) {
+        note(&other_ca(admin, &place.files.ca).await);
+    }
     print(&shell.render(&variables));
     0
+}
+
+/// A warning if the proxy that runs at this admin address has another CA than the one of the folder.
+async fn other_ca(admin: SocketAddr, ours: &Path) -> String {
+    let (Ok(pem), Ok(ours)) = (health::page(admin, "/ca.pem").await, std::fs::read_to_string(ours))
+    else {
+        return String::new();
+    };
+    let body = |text: &str| text.split_whitespace().collect::<String>();
+    if !pem.contains("BEGIN CERTIFICATE") || body(&pem) == body(&ours) {
+        return String::new();
+    }
+    format!(
+        "pacegate: the proxy that runs at {admin} has another CA than this folder: clients would \
+         refuse its certificates. Give this command the same --certs (or PACEGATE_CERTS, or \
+         --config) as the proxy\n"
+    )
 }
 
 /// Where clients find a proxy that runs, or will, with this configuration.
@@ -328,8 +284,7 @@ async fn described(config: &Config, asked: &Env) -> Result<Place, String> {
     let listen = config.listen.first().ok_or("there is no listener")?;
     let host = match &asked.host {
         Some(host) => format!("{host}:{}", listen.port()),
-        None if listen.ip().is_unspecified() => format!("127.0.0.1:{}", listen.port()),
-        None => listen.to_string(),
+        None => health::reachable(*listen).to_string(),
     };
     let files = match &asked.ca {
         Some(folder) => Files::beside(&folder.join(files::CERTIFICATE_FILE)),
@@ -398,10 +353,8 @@ async fn ask_health(settings: &Settings, ready: bool) -> u8 {
     }
 }
 
-const FAILURE: u8 = 1;
+pub(in crate::cli) const FAILURE: u8 = 1;
 /// The configuration is wrong.
 const MISTAKEN: u8 = 2;
 /// After its command has ended, `run` waits so long for what it left.
 const RUN_GRACE: std::time::Duration = std::time::Duration::from_secs(2);
-const NEXT: &str = "\n  see it     pacegate demo\n  try it     pacegate run -- curl -sS https://example.com\n  \
-    a shell    eval \"$(pacegate env)\"\n  clients    http://pacegate.internal/ca.pem through the proxy is the CA\n";

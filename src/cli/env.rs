@@ -127,7 +127,7 @@ const PROXY: [&str; 10] = [
 const SWITCHES: [&str; 2] = ["NODE_USE_ENV_PROXY", "PERL_LWP_ENV_PROXY"];
 
 /// Who trusts a bundle of roots, each in a variable of its own.
-const BUNDLE: [&str; 15] = [
+const BUNDLE: [&str; 16] = [
     "SSL_CERT_FILE",
     "REQUESTS_CA_BUNDLE",
     "CURL_CA_BUNDLE",
@@ -143,6 +143,7 @@ const BUNDLE: [&str; 15] = [
     "YARN_HTTPS_CA_FILE_PATH",
     "BUNDLE_SSL_CA_CERT",
     "COMPOSER_CAFILE",
+    "HTTPLIB2_CA_CERTS",
 ];
 
 #[cfg(test)]

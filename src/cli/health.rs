@@ -41,6 +41,16 @@ pub async fn check(admin: SocketAddr, question: Question) -> Result<(), String> 
     }
 }
 
+/// The body of a page of the admin port; whatever keeps it from coming is an error.
+pub async fn page(admin: SocketAddr, path: &str) -> io::Result<String> {
+    let answer = tokio::time::timeout(PATIENCE, ask(reachable(admin), path)).await;
+    let text = answer.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+    match text.split_once("\r\n\r\n") {
+        Some((head, body)) if head.split(' ').nth(1) == Some("200") => Ok(body.to_owned()),
+        Some(_) | None => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
 async fn ask(address: SocketAddr, path: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");

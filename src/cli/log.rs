@@ -32,10 +32,17 @@ pub enum Format {
     Json,
 }
 
+/// What lines look like in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    Text,
+    Json,
+}
+
 /// Starts the log. `level` is for our own events; those of libraries are shown from warnings on.
 /// Colours need a terminal, and `no_color` (NO_COLOR is set) forbids them. A second call does
 /// nothing: the first log stays.
-pub fn start(level: LevelFilter, format: Format, no_color: bool, clock: Clock) {
+pub fn start(level: LevelFilter, format: Format, no_color: bool, clock: Clock) -> Style {
     let terminal = io::stderr().is_terminal();
     let look = match (format, terminal) {
         (Format::Text, false) => Look::Text { colours: false },
@@ -47,6 +54,17 @@ pub fn start(level: LevelFilter, format: Format, no_color: bool, clock: Clock) {
         .with_default(level.min(LevelFilter::WARN))
         .with_target(env!("CARGO_CRATE_NAME"), level);
     let _ = tracing_subscriber::registry().with(lines.with_filter(ours)).try_init();
+    match look {
+        Look::Text { .. } => Style::Text,
+        Look::Json => Style::Json,
+    }
+}
+
+/// A line of JSON that is there whatever the level is: what whoever starts us waits for.
+pub fn line(message: &str, fields: Vec<(&'static str, String)>) {
+    let others = fields.into_iter().map(|(name, value)| (name, Value::Text(value))).collect();
+    let fields = Fields { message: message.to_owned(), others };
+    queue(&json(&moment(&Clock::runtime()), Level::INFO, module_path!(), fields));
 }
 
 /// Gives what is queued a moment to be written: the last thing before the process ends.
@@ -125,10 +143,7 @@ impl<S: Fn(&str) + 'static, T: Subscriber> Layer<T> for Lines<S> {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, T>) {
         let mut fields = Fields::default();
         event.record(&mut fields);
-        let moment = OffsetDateTime::from(self.clock.wall());
-        let moment = moment.replace_nanosecond(moment.nanosecond() / MILLI * MILLI);
-        let moment = moment.unwrap_or(OffsetDateTime::UNIX_EPOCH);
-        let moment = moment.format(&Rfc3339).unwrap_or_default();
+        let moment = moment(&self.clock);
         let metadata = event.metadata();
         let line = match self.look {
             Look::Text { colours } => text(&moment, *metadata.level(), &fields, colours),
@@ -136,6 +151,12 @@ impl<S: Fn(&str) + 'static, T: Subscriber> Layer<T> for Lines<S> {
         };
         (self.sink)(&line);
     }
+}
+
+fn moment(clock: &Clock) -> String {
+    let moment = OffsetDateTime::from(clock.wall());
+    let moment = moment.replace_nanosecond(moment.nanosecond() / MILLI * MILLI);
+    moment.unwrap_or(OffsetDateTime::UNIX_EPOCH).format(&Rfc3339).unwrap_or_default()
 }
 
 /// An event's fields, each cut to [`FIELD_BYTES`], at most [`FIELDS`] of them.

@@ -9,10 +9,11 @@ use crate::pace::scope::Host;
 use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// An address to listen on: `127.0.0.1:3128`, `[::1]:3128`, `localhost:3128`.
+/// An address to listen on: `127.0.0.1:3128`, `[::1]:3128`, `localhost:3128`, or a port alone, which
+/// is this machine's own.
 pub fn listener(node: &Node) -> Read<SocketAddr> {
     let text = text(node)?;
-    let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
+    let (host, port) = text.rsplit_once(':').unwrap_or(("localhost", text));
     if let (Ok(port), "localhost") = (port.parse(), host) {
         return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Reads a whole configuration. Whatever is wrong keeps its default and is reported; the
 /// configuration is good if no mistake is an error.
-pub(in crate::config) fn check(root: Option<&Node>) -> (Config, Vec<Mistake>) {
+pub(in crate::config) fn check(root: Option<&Node>) -> (Config, Report) {
     let mut report = Report::default();
     let report_ref = &mut report;
     let mut config = Config::default();
@@ -27,7 +27,7 @@ pub(in crate::config) fn check(root: Option<&Node>) -> (Config, Vec<Mistake>) {
     ways(&top, &mut config, report_ref);
     records(&top, &mut config, report_ref);
     sense::complete(&mut config, &mut report);
-    (config, report.mistakes)
+    (config, report)
 }
 
 /// Who gets in, and where.

@@ -1,11 +1,13 @@
-//! Which setting wins: defaults, then the file, then the environment, then flags. The only file of this
-//! room that does IO, and only to read the file.
+//! Which setting wins: defaults, then the file, then the environment, then flags. Only this file of the
+//! room, and `found`, do IO, and only to read.
 
 use crate::config::check::check;
+use crate::config::found;
 use crate::config::keys;
 use crate::config::mistake::{Mistake, Mistakes, Place};
 use crate::config::node::Node;
 use crate::config::raw;
+use crate::config::section::Report;
 use crate::config::settings::Config;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -46,7 +48,7 @@ pub fn load_from(from: impl Read, sources: Sources) -> Result<Loaded, Mistakes> 
 
 fn with_text(text: Result<String, Wrong>, sources: Sources) -> Result<Loaded, Mistakes> {
     match text {
-        Ok(text) => combine(&text, sources),
+        Ok(text) => combine_with(&text, sources, found::mistakes),
         Err((message, hint)) => {
             let mistake = Mistake::error(message, &Place::Whole, hint);
             Err(Mistakes::new(sources.file.as_deref(), "", vec![mistake]))
@@ -56,6 +58,15 @@ fn with_text(text: Result<String, Wrong>, sources: Sources) -> Result<Loaded, Mi
 
 /// The same, with the file's text at hand. Pure.
 pub fn combine(text: &str, sources: Sources) -> Result<Loaded, Mistakes> {
+    combine_with(text, sources, |_, _| Vec::new())
+}
+
+/// `look` reports what is wrong with the files that the configuration names.
+fn combine_with(
+    text: &str,
+    sources: Sources,
+    look: fn(&Config, &Report) -> Vec<Mistake>,
+) -> Result<Loaded, Mistakes> {
     let text = raw::unify_line_ends(text);
     let reading = raw::read(&text);
     let unreadable = reading.node.is_none() && !reading.mistakes.is_empty();
@@ -68,9 +79,12 @@ pub fn combine(text: &str, sources: Sources) -> Result<Loaded, Mistakes> {
         let place = Place::Flag(path.clone());
         root.overlay(&split(path), raw::read_value(value, &place));
     }
-    let (config, found) = check(Some(&root));
+    let (config, report) = check(Some(&root));
     // What goes together can't be said of a file that can't be read.
-    mistakes.extend(found.into_iter().filter(|_| !unreadable));
+    if !unreadable {
+        mistakes.extend(look(&config, &report));
+        mistakes.extend(report.mistakes);
+    }
     let mistakes = Mistakes::new(sources.file.as_deref(), &text, mistakes);
     match mistakes.has_errors() {
         true => Err(mistakes),

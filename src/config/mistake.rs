@@ -109,6 +109,24 @@ impl Mistakes {
         serde_json::Value::from(objects).to_string()
     }
 
+    /// The report for a log: a line each, with its place and what to do.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        self.all.iter().map(|mistake| {
+            let place = match &mistake.place {
+                Place::File(spot) => format!("{}:{}:{}", self.file_name(), spot.line, spot.column),
+                Place::Environment(name) => format!("environment variable {}", show(name)),
+                Place::Flag(path) => format!("flag for `{}`", show(path)),
+                Place::Whole => self.file_name(),
+            };
+            let hint = match mistake.hint.as_str() {
+                "" => String::new(),
+                hint => format!(" ({})", show(hint)),
+            };
+            let severity = mistake.severity.word();
+            format!("{place}: {severity}: {}{hint}", show(&mistake.message))
+        })
+    }
+
     fn object(&self, mistake: &Mistake) -> serde_json::Value {
         let mut object = json!({
             "severity": mistake.severity.word(),

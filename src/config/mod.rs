@@ -1,10 +1,11 @@
 //! What was asked? The file, the environment and the flags, read into settings that can't be wrong.
 //!
-//! Only `raw` knows that YAML exists, and only `load` does IO. What is asked for is explained to nobody
+//! Only `raw` knows that YAML exists, and only `load` and `found` do IO. What is asked for is explained to nobody
 //! here: every setting goes to the room whose type it is.
 
 mod address;
 pub mod check;
+mod found;
 mod keys;
 pub mod load;
 pub mod mistake;

@@ -81,7 +81,7 @@ fn the_minimal_file_paces_one_host() {
 #[test]
 fn values_can_be_written_as_people_write_them() {
     let config = good(
-        "listen: [localhost:4000, '[::1]:4000']\nadmin: {listen: off}\ncontrol_headers: false\n\
+        "listen: [localhost:4000, '[::1]:4000', 4001]\nadmin: {listen: off}\ncontrol_headers: false\n\
          retry: {window: 1h30m, page_faults: none, response_timeout: 1.5s, abandoned_after: 0}\n\
          pace: {ladder: [0, 0.5, 2s], concurrency: 4}\n\
          limits: {replay_body: 1MiB, response_buffer: 10000}\n\
@@ -91,6 +91,7 @@ fn values_can_be_written_as_people_write_them() {
             .as_str(),
     );
     assert_eq!(config.listen[1].to_string(), "[::1]:4000");
+    assert_eq!(config.listen[2].to_string(), "127.0.0.1:4001");
     assert_eq!(config.admin.listen, None);
     assert_eq!(config.control_headers, ControlHeaders::Off);
     assert_eq!(config.retry.window, Duration::from_secs(5400));
@@ -151,13 +152,13 @@ fn private_addresses_are_refused_when_other_machines_can_ask() {
 #[test]
 fn all_mistakes_are_reported_at_once_with_their_lines_and_what_to_do() {
     check(
-        "listen: 3128\nwindow: 5m\nretry:\n  windw: 5m\n  idle_timeout: 30\n  unsafe: allways\nbanana: 1\n\
+        "listen: ':3128'\nwindow: 5m\nretry:\n  windw: 5m\n  idle_timeout: 30\n  unsafe: allways\nbanana: 1\n\
          robots: {obey: true}\n",
         "\
-error: `listen` is no address and port: `3128`
+error: `listen` is no address and port: `:3128`
   --> pace.yaml:1:9
-1 | listen: 3128
-  |         ^^^^ did you mean `127.0.0.1:3128`? (`0.0.0.0:3128` is for every machine that gets here)
+1 | listen: ':3128'
+  |         ^^^^^^^ did you mean `127.0.0.1:3128`? (`0.0.0.0:3128` is for every machine that gets here)
 error: unknown key `window`
   --> pace.yaml:2:1
 2 | window: 5m

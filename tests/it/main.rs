@@ -30,6 +30,7 @@ mod verdicts;
 mod waited;
 mod waits;
 mod window;
+mod words;
 #[expect(dead_code, reason = "a stage has more props than the plays of the day use")]
 mod world;
 mod world_works;

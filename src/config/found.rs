@@ -1,0 +1,68 @@
+//! Files that the configuration names: whether they are there, and hold what they are named for.
+//!
+//! This file must not know how certificates are used.
+
+use crate::ca::read::certificates_in;
+use crate::config::mistake::Mistake;
+use crate::config::section::Report;
+use crate::config::settings::Config;
+use crate::net::settings::Roots;
+use std::path::Path;
+
+/// What is wrong with them.
+pub(in crate::config) fn mistakes(config: &Config, report: &Report) -> Vec<Mistake> {
+    let Roots::File(path) = &config.reach.roots else { return Vec::new() };
+    let Some((message, hint)) = roots(path) else { return Vec::new() };
+    vec![Mistake::error(message, &report.place("tls.roots"), hint)]
+}
+
+fn roots(path: &Path) -> Option<(String, &'static str)> {
+    let named = path.display();
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(why) => {
+            let message = format!("`tls.roots` can't be read: {named}: {why}");
+            return Some((message, "name a PEM file of root certificates, or `auto`"));
+        }
+    };
+    match certificates_in(&bytes) {
+        Ok(found) if found.is_empty() => {
+            let message = format!("`tls.roots` has no certificate: {named}");
+            Some((message, "it must be PEM: -----BEGIN CERTIFICATE----- and so on"))
+        }
+        Ok(_) => None,
+        Err(_) => {
+            let message = format!("`tls.roots` has a certificate that can't be read: {named}");
+            Some((message, "it must be PEM, whole: -----BEGIN CERTIFICATE----- and so on"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::load::{Sources, load_from};
+    use std::path::PathBuf;
+
+    fn check(roots: &str, want: Option<&str>) {
+        let text = format!("retry: {{window: 5m}}\ntls: {{roots: {roots}}}\n");
+        let sources = Sources { file: Some(PathBuf::from("pace.yaml")), ..Sources::default() };
+        match (load_from(text.as_bytes(), sources), want) {
+            (Ok(_), None) => {}
+            (Err(mistakes), Some(want)) => {
+                let said = mistakes.to_string();
+                assert!(said.contains(want) && said.contains("pace.yaml:2:14"), "{said}");
+            }
+            (Ok(_), Some(want)) => panic!("{roots} is taken, and should be: {want}"),
+            (Err(mistakes), None) => panic!("{mistakes}"),
+        }
+    }
+
+    #[test]
+    fn roots_that_are_not_there_or_are_none_are_a_mistake_with_its_line() {
+        let this = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        check("auto", None);
+        check("/nowhere/roots.pem", Some("No such file"));
+        check(this, Some("has no certificate"));
+        check(env!("CARGO_MANIFEST_DIR"), Some("can't be read"));
+    }
+}
