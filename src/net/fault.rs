@@ -134,6 +134,7 @@ pub fn before_head(target: &Target, error: &hyper::Error, sent: Sent) -> Fault {
 /// An answer's body broke off.
 pub fn in_body(error: &hyper::Error) -> Fault {
     if let Some(error) = find::<h2::Error>(error)
+        && error.is_remote()
         && error.reason() == Some(h2::Reason::ENHANCE_YOUR_CALM)
     {
         return perhaps(FaultKind::Calm, "The origin asked for calm within its answer.".into());
@@ -182,6 +183,10 @@ pub fn is_going_away(error: &hyper::Error) -> bool {
 }
 
 fn h2_fault(target: &Target, error: &h2::Error, otherwise: FaultKind, sent: Sent) -> Fault {
+    // What the library ends by itself it can't read, and would not the next time.
+    if error.is_library() {
+        return not_http(target, UNREADABLE, sent);
+    }
     // A GOAWAY is told to streams above its last one only: those were not looked at (hyper.md 12).
     let left = error.is_go_away() && error.is_remote();
     if error.reason() == Some(h2::Reason::ENHANCE_YOUR_CALM) {
@@ -290,6 +295,9 @@ fn find<E: Error + 'static>(error: &hyper::Error) -> Option<&E> {
     }
     None
 }
+
+/// The library doesn't say which.
+const UNREADABLE: &str = "its head is not HTTP/2's, or larger than 64 KiB";
 
 fn root_text(error: &hyper::Error) -> String {
     let mut root: &dyn Error = error;

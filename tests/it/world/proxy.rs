@@ -4,11 +4,12 @@ use super::authority::trusting;
 use super::client::Client;
 use super::folder::Folder;
 use super::metrics::Metrics;
+use super::names::Names;
 use super::{now, until};
 use rustls::ClientConfig;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,9 +30,25 @@ impl World {
 
     /// The same with more command line arguments.
     pub fn start_with(config: &str, arguments: &[&str]) -> World {
+        World::launch(config, Command::new(BINARY), arguments)
+    }
+
+    /// The same where `names` is the only name server.
+    pub fn start_among(names: &Names, config: &str) -> World {
+        World::launch(config, names.under(BINARY), &[])
+    }
+
+    /// The same with this in its environment.
+    pub fn start_with_variable(config: &str, name: &str, value: &Path) -> World {
+        let mut command = Command::new(BINARY);
+        command.env(name, value);
+        World::launch(config, command, &[])
+    }
+
+    fn launch(config: &str, command: Command, arguments: &[&str]) -> World {
         let folder = Folder::new();
         let file = folder.write("pacegate.yaml", config);
-        let mut child = pacegate(&folder)
+        let mut child = at_home(command, &folder)
             .arg("serve")
             .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--config"])
             .arg(file)
@@ -176,7 +193,10 @@ impl Drop for World {
 /// The binary with a CA folder below `folder` and an environment without anybody's proxies or
 /// settings.
 pub fn pacegate(folder: &Folder) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pacegate"));
+    at_home(Command::new(BINARY), folder)
+}
+
+fn at_home(mut command: Command, folder: &Folder) -> Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("PACEGATE_") {
             command.env_remove(name);
@@ -188,6 +208,8 @@ pub fn pacegate(folder: &Folder) -> Command {
     }
     command
 }
+
+const BINARY: &str = env!("CARGO_BIN_EXE_pacegate");
 
 /// Sends a signal to a process we started.
 pub fn send_signal(pid: u32, name: &str) {
