@@ -38,6 +38,8 @@ pub enum Case {
     DnsTimeout,
     Certificate,
     Tls,
+    /// The origin ended TLS with an alert.
+    TlsAlert,
     Unreachable,
     NotHttp,
     HeadTooLarge,
@@ -108,7 +110,7 @@ impl Ending {
 
 impl Case {
     /// Every case; a bad request stands for all its statuses.
-    pub const ALL: [Case; 21] = [
+    pub const ALL: [Case; 22] = [
         Case::ConnectTimeout,
         Case::ResponseTimeout,
         Case::Refused,
@@ -118,6 +120,7 @@ impl Case {
         Case::DnsTimeout,
         Case::Certificate,
         Case::Tls,
+        Case::TlsAlert,
         Case::Unreachable,
         Case::NotHttp,
         Case::HeadTooLarge,
@@ -145,6 +148,7 @@ impl Case {
             FaultKind::Unreachable => Case::Unreachable,
             FaultKind::Certificate(_) => Case::Certificate,
             FaultKind::Tls(_) => Case::Tls,
+            FaultKind::TlsAlert(_) => Case::TlsAlert,
             FaultKind::NotHttp(_) => Case::NotHttp,
             FaultKind::HeadTooLarge => Case::HeadTooLarge,
             FaultKind::UpgradeFailed => Case::UpgradeFailed,
@@ -166,6 +170,7 @@ impl Case {
             | Case::DnsTimeout
             | Case::Certificate
             | Case::Tls
+            | Case::TlsAlert
             | Case::Unreachable
             | Case::NotHttp
             | Case::HeadTooLarge
@@ -223,6 +228,7 @@ impl Case {
                 "Nothing was sent. For a private CA `tls.roots` names a file of roots to trust instead.",
             ),
             Case::Tls => unavailable("tls_protocol_error", "TLS with the site failed"),
+            Case::TlsAlert => unavailable("tls_alert_received", "The site refused TLS with us"),
             Case::Unreachable => {
                 unavailable("destination_unavailable", "There is no way to the site")
             }

@@ -67,8 +67,10 @@ pub enum FaultKind {
     Unreachable,
     /// The origin's certificate does not hold; the text is the reason.
     Certificate(String),
-    /// TLS failed otherwise: no common version, an alert, no TLS at all.
+    /// TLS failed otherwise: no common version, no TLS at all.
     Tls(String),
+    /// The origin ended TLS with an alert.
+    TlsAlert(String),
     /// What came back is not HTTP, or not HTTP we can pass on without changing its meaning.
     NotHttp(String),
     /// The head of the answer is larger than we read.

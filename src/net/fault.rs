@@ -9,8 +9,8 @@
 use crate::judge::outcome::{Fault, FaultKind, Sent};
 use crate::net::connect_io::NoHeadInAll;
 use crate::net::target::Target;
+use crate::net::tls_fault::{tls_kind, tls_text};
 use crate::pace::scope::Host;
-use rustls::{AlertDescription, CertificateError};
 use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -218,71 +218,6 @@ fn broken(target: &Target, error: &io::Error, sent: Sent) -> Fault {
 fn not_http(target: &Target, why: &str, sent: Sent) -> Fault {
     let detail = format!("What {target} answered can't be passed on: {why}.");
     Fault { kind: FaultKind::NotHttp(why.to_owned()), sent, detail }
-}
-
-fn tls_kind(error: &rustls::Error) -> FaultKind {
-    match error {
-        rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
-            FaultKind::Certificate(tls_text(error))
-        }
-        _other => FaultKind::Tls(tls_text(error)),
-    }
-}
-
-fn tls_text(error: &rustls::Error) -> String {
-    match error {
-        rustls::Error::InvalidCertificate(why) => certificate_text(why),
-        rustls::Error::NoCertificatesPresented => "the origin showed no certificate".into(),
-        rustls::Error::AlertReceived(alert) => alert_text(*alert),
-        rustls::Error::InvalidMessage(_) => "the origin does not speak TLS here".into(),
-        rustls::Error::PeerIncompatible(why) => {
-            format!("the origin has no version or cipher that is still safe ({why:?})")
-        }
-        other => other.to_string(),
-    }
-}
-
-fn certificate_text(why: &CertificateError) -> String {
-    match why {
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "its certificate has expired".into()
-        }
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "its certificate is not valid yet".into()
-        }
-        CertificateError::UnknownIssuer => {
-            "its certificate is signed by nobody trusted here, or an intermediate is missing".into()
-        }
-        CertificateError::NotValidForNameContext { presented, .. } if presented.len() <= 4 => {
-            // They come as `DnsName("shop.example")`.
-            let names = presented.iter().map(|name| name.split('"').nth(1).unwrap_or(name));
-            format!("its certificate is for other names ({})", names.collect::<Vec<_>>().join(", "))
-        }
-        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "its certificate is for other names".into()
-        }
-        CertificateError::Revoked => "its certificate was revoked".into(),
-        CertificateError::BadSignature => "its certificate's signature is wrong".into(),
-        CertificateError::BadEncoding => "its certificate can't be read".into(),
-        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-            "its certificate is not one for servers".into()
-        }
-        CertificateError::UnsupportedSignatureAlgorithmContext { .. }
-        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            "its certificate is signed in a way that is no longer safe".into()
-        }
-        other => format!("its certificate does not hold ({other})"),
-    }
-}
-
-fn alert_text(alert: AlertDescription) -> String {
-    match alert {
-        AlertDescription::CertificateRequired => "the origin wants a client certificate".into(),
-        AlertDescription::UnrecognisedName => "the origin does not know the name".into(),
-        AlertDescription::HandshakeFailure => "the origin refused the handshake".into(),
-        AlertDescription::ProtocolVersion => "the origin wants another version of TLS".into(),
-        other => format!("the origin sent the alert {other:?}"),
-    }
 }
 
 fn find<E: Error + 'static>(error: &hyper::Error) -> Option<&E> {

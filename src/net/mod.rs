@@ -31,6 +31,7 @@ pub mod speak;
 pub mod stall;
 pub mod target;
 pub mod tls;
+pub mod tls_fault;
 pub mod tunnel;
 pub mod upgrade;
 pub mod wire;

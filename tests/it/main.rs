@@ -2,6 +2,7 @@
 //! behaviour; `world` is the stage they play on.
 
 mod bodies;
+mod certificates;
 mod connects;
 mod corners;
 mod counted;

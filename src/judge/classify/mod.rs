@@ -111,7 +111,7 @@ pub const TABLE: &[Row] = &[
     row(Class::Dns,             Nothing,  No,       Site,
         Fault(|f| matches!(f, F::NoSuchName))),
     row(Class::Tls,             Nothing,  No,       Site,
-        Fault(|f| matches!(f, F::Certificate(_) | F::Tls(_)))),
+        Fault(|f| matches!(f, F::Certificate(_) | F::Tls(_) | F::TlsAlert(_)))),
     row(Class::Unreachable,     Nothing,  No,       Site,
         Fault(|f| matches!(f, F::Unreachable | F::NotHttp(_) | F::HeadTooLarge | F::UpgradeFailed))),
     row(Class::Denied,          Nothing,  No,       Site,

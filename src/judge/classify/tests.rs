@@ -112,7 +112,7 @@ fn said(kind: &FaultKind) -> (Class, PaceMove, Repeat) {
         F::DnsTimeout | F::RefusedStream => (Class::Soft, Nothing, InWindow),
         F::Refused => (Class::Refused, Nothing, No),
         F::NoSuchName => (Class::Dns, Nothing, No),
-        F::Certificate(_) | F::Tls(_) => (Class::Tls, Nothing, No),
+        F::Certificate(_) | F::Tls(_) | F::TlsAlert(_) => (Class::Tls, Nothing, No),
         F::Unreachable | F::NotHttp(_) | F::HeadTooLarge | F::UpgradeFailed => {
             (Class::Unreachable, Nothing, No)
         }
@@ -137,6 +137,7 @@ fn every_fault_has_its_row() {
         F::Unreachable,
         F::Certificate(String::new()),
         F::Tls(String::new()),
+        F::TlsAlert(String::new()),
         F::NotHttp(String::new()),
         F::HeadTooLarge,
         F::UpgradeFailed,

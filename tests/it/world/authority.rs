@@ -50,16 +50,26 @@ impl Authority {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let params = CertificateParams::new(names).expect("the names are valid");
         let key = KeyPair::generate().expect("a key can be made");
-        let leaf = params.signed_by(&key, &self.issuer).expect("the issuer can sign");
-        let secret = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let config = ServerConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
-            .expect("ring has both versions")
-            .with_no_client_auth()
-            .with_single_cert(vec![leaf.der().clone()], secret)
-            .expect("key and certificate belong together");
-        Arc::new(config)
+        server(vec![self.sign(&params, &key)], key.serialize_der())
     }
+
+    /// Signs whatever it is asked to.
+    pub fn sign(&self, params: &CertificateParams, key: &KeyPair) -> CertificateDer<'static> {
+        let signed = params.signed_by(key, &self.issuer).expect("the issuer can sign");
+        signed.der().clone()
+    }
+}
+
+/// A server that shows this chain, whose first key (PKCS #8) it has.
+pub fn server(chain: Vec<CertificateDer<'static>>, key: Vec<u8>) -> Arc<ServerConfig> {
+    let secret = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key));
+    let config = ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .expect("ring has both versions")
+        .with_no_client_auth()
+        .with_single_cert(chain, secret)
+        .expect("key and certificate belong together");
+    Arc::new(config)
 }
 
 /// A TLS client that trusts the certificates in a PEM file and no others.

@@ -3,6 +3,7 @@
 use super::origin::Origin;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// An address of loopback where nobody listens.
@@ -71,6 +72,31 @@ pub fn greeting(text: &'static str) -> SocketAddr {
         }
     });
     address
+}
+
+/// A door behind which `bytes` are said once the caller has spoken, and then the connection is
+/// closed; and what the callers said.
+pub fn saying(bytes: &'static [u8]) -> (SocketAddr, Arc<Mutex<Vec<u8>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = listener.local_addr().expect("a bound socket has an address");
+    let heard: Arc<Mutex<Vec<u8>>> = Arc::default();
+    let notes = heard.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut buffer = [0; 4096];
+            let note = |bytes: &[u8]| {
+                notes.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+            };
+            let count = io::Read::read(&mut stream, &mut buffer).unwrap_or(0);
+            note(&buffer[..count]);
+            io::Write::write_all(&mut stream, bytes).ok();
+            stream.shutdown(Shutdown::Write).ok();
+            while let Ok(count @ 1..) = io::Read::read(&mut stream, &mut buffer) {
+                note(&buffer[..count]);
+            }
+        }
+    });
+    (address, heard)
 }
 
 fn lead(from: &TcpStream, to: &TcpStream) {
