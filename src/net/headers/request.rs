@@ -95,10 +95,11 @@ fn framing(headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
     if length.is_some() {
         return Err(Refusal::bad("both Content-Length and Transfer-Encoding"));
     }
-    let one = headers.get_all(header::TRANSFER_ENCODING).iter().count() == 1;
-    match hop::tokens(headers, &header::TRANSFER_ENCODING).as_slice() {
-        [coding] if one && coding == "chunked" => Ok(None),
-        _ => Err(Refusal::of(
+    let mut lines = headers.get_all(header::TRANSFER_ENCODING).iter();
+    match (lines.next(), lines.next()) {
+        // The word alone: an empty element or a parameter is where two readers part.
+        (Some(line), None) if line.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(None),
+        (Some(_) | None, _) => Err(Refusal::of(
             StatusCode::NOT_IMPLEMENTED,
             "the only transfer coding taken is chunked, once",
         )),
