@@ -9,6 +9,8 @@
 
 #[macro_use]
 mod row;
+#[expect(dead_code, reason = "the words of a protocol are more than the rows of the day say")]
+mod frames;
 mod page;
 mod peer;
 #[expect(dead_code, reason = "a stage has more props than the rows of the day use")]

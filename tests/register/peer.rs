@@ -120,16 +120,17 @@ fn judge(peer: &Peer, probes: &[Probe]) -> Result {
     if probes.is_empty() {
         return Result::CannotRun("no probe".into());
     }
-    let mut missing = None;
+    let (mut met, mut missing) = (false, None);
     for probe in probes {
         let play = AssertUnwindSafe(|| probe(&Play::peer(peer.clone())));
         match catch_unwind(play).map_err(|why| reason(&*why)) {
-            Ok(()) => {}
+            Ok(()) => met = true,
             Err(result @ Result::CannotRun(_)) => missing = Some(result),
             Err(result) => return result,
         }
     }
-    missing.unwrap_or(Result::Met)
+    // What can be played of a row speaks for it.
+    missing.filter(|_| !met).unwrap_or(Result::Met)
 }
 
 fn reason(panic: &(dyn Any + Send)) -> Result {

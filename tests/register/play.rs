@@ -2,6 +2,7 @@
 //!
 //! Names are `localhost` throughout, so that any proxy finds the origins without being told.
 
+use crate::frames::Frames;
 use crate::peer::Peer;
 use crate::row::{Row, Stand};
 use crate::world::answer::Answer;
@@ -11,8 +12,10 @@ use crate::world::client::Client;
 use crate::world::origin::Origin;
 use crate::world::proxy::World;
 use crate::world::response::Response;
+use crate::world::streams::Streams;
+use crate::world::until;
 use rustls::ClientConfig;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::panic::panic_any;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -137,10 +140,30 @@ impl Play {
 
     /// A tunnel to the origin behind TLS with HTTP/1.1 in it.
     pub fn tunnel(&self) -> Client {
+        self.tunnel_with(&[b"http/1.1"])
+    }
+
+    fn tunnel_with(&self, protocols: &[&[u8]]) -> Client {
         let mut client = self.client();
         let answer = client.connect_to(&self.safe_host());
         assert_eq!(answer.status, 200, "CONNECT: {}", answer.text());
-        client.secure("localhost", self.trust(&[b"http/1.1"])).expect("a handshake with the proxy")
+        client.secure("localhost", self.trust(protocols)).expect("a handshake with the proxy")
+    }
+
+    /// An HTTP/2 connection through a tunnel, for requests that are well-formed.
+    pub async fn streams(&self) -> Streams {
+        let trust = self.trust(&[b"h2", b"http/1.1"]);
+        let streams = Streams::through(self.address(), trust, &self.safe_host()).await;
+        streams.unwrap_or_else(|| panic_any(Cannot(NO_HTTP2)))
+    }
+
+    /// The same for those that aren't: frame by frame.
+    pub fn frames(&self) -> Frames {
+        let client = self.tunnel_with(&[b"h2", b"http/1.1"]);
+        match client.protocol().as_deref() {
+            Some(b"h2") => Frames::open(client),
+            _ => panic_any(Cannot(NO_HTTP2)),
+        }
     }
 
     /// Sends these bytes on a connection of their own, `{host}` filled in. The answer is read as one
@@ -185,11 +208,32 @@ impl Play {
         said
     }
 
+    /// Sends a request to an origin that is nothing but a socket: both ends of it. `{host}` is there.
+    pub fn raw(&self, request: impl AsRef<[u8]>) -> Raw {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let host = format!("localhost:{}", address.port());
+        let mut client = self.client();
+        client.send(replaced(request.as_ref(), b"{host}", host.as_bytes()));
+        listener.set_nonblocking(true).expect("a listener takes options");
+        let (stream, _) = until(|| listener.accept().ok()).expect("the proxy comes");
+        stream.set_nonblocking(false).expect("a socket takes options");
+        Raw { client, origin: Client::of(stream) }
+    }
+
     /// `{host}` and `{safe}` in bytes.
     pub fn fill(&self, bytes: impl AsRef<[u8]>) -> Vec<u8> {
         let filled = replaced(bytes.as_ref(), b"{host}", self.host().as_bytes());
         replaced(&filled, b"{safe}", self.safe_host().as_bytes())
     }
+}
+
+const NO_HTTP2: &str = "it speaks no HTTP/2 with clients";
+
+/// Both ends of one request.
+pub struct Raw {
+    pub client: Client,
+    pub origin: Client,
 }
 
 /// What came of some bytes.

@@ -1,6 +1,9 @@
 //! The rows, in the order of their numbers.
 
+mod bodies;
 mod cache;
+mod chunks;
+mod framing;
 mod routing;
 
 use crate::row::Row;
@@ -10,5 +13,5 @@ pub const LAST: u16 = 121;
 
 /// All rows.
 pub fn all() -> impl Iterator<Item = &'static Row> {
-    [routing::ROWS, cache::ROWS].into_iter().flatten()
+    [routing::ROWS, framing::ROWS, chunks::ROWS, bodies::ROWS, cache::ROWS].into_iter().flatten()
 }
