@@ -3,7 +3,9 @@
 mod bodies;
 mod cache;
 mod chunks;
+mod fields;
 mod framing;
+mod passage;
 mod routing;
 
 use crate::row::Row;
@@ -13,5 +15,15 @@ pub const LAST: u16 = 121;
 
 /// All rows.
 pub fn all() -> impl Iterator<Item = &'static Row> {
-    [routing::ROWS, framing::ROWS, chunks::ROWS, bodies::ROWS, cache::ROWS].into_iter().flatten()
+    [
+        routing::ROWS,
+        framing::ROWS,
+        chunks::ROWS,
+        bodies::ROWS,
+        fields::ROWS,
+        passage::ROWS,
+        cache::ROWS,
+    ]
+    .into_iter()
+    .flatten()
 }
