@@ -2,6 +2,7 @@
 //!
 //! This room drives the HTTP library's server side and hands each request on; it answers none.
 
+use crate::clock::Tick;
 use crate::flow::admit;
 use crate::flow::deliver::{Gone, Reply};
 use crate::flow::presence::Presence;
@@ -156,17 +157,18 @@ async fn while_used<C>(
 ) where
     C: Future<Output = hyper::Result<()>>,
 {
-    let mut finishing = false;
+    let (mut finishing, mut from) = (false, Tick::ZERO);
     loop {
         let idle = if finishing { manners.unread } else { manners.idle };
         tokio::select! {
+            biased;
             ended = &mut connection => {
                 if let Err(error) = ended {
                     tracing::debug!(%peer, %error, "client connection ended");
                 }
                 return;
             }
-            leave = streams.over(idle) => match leave {
+            leave = streams.over(from, idle) => match leave {
                 Leave::Flooded => {
                     return tracing::info!(%peer, "client connection closed: a flood of resets");
                 }
@@ -176,7 +178,7 @@ async fn while_used<C>(
             () = drained(&mut draining), if !finishing => {}
         }
         finish(connection.as_mut());
-        finishing = true;
+        (finishing, from) = (true, streams.now());
     }
 }
 

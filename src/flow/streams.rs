@@ -82,13 +82,13 @@ impl Streams {
         Streams { shared: Arc::new(shared) }
     }
 
-    /// Waits until no stream was open for `idle`, or far too many were for nothing.
-    pub async fn over(&self, idle: Duration) -> Leave {
+    /// Waits until no stream was open for `idle` after `from`, or far too many were for nothing.
+    pub async fn over(&self, from: Tick, idle: Duration) -> Leave {
         let shared = &self.shared;
         let quiet = async {
             loop {
                 let now = shared.clock.now();
-                let since = Tick::from_nanos(shared.quiet_since.load(Relaxed));
+                let since = Tick::from_nanos(shared.quiet_since.load(Relaxed)).max(from);
                 let due = if self.is_quiet() { since + idle } else { now + idle };
                 if due <= now {
                     return;
@@ -100,6 +100,11 @@ impl Streams {
             () = quiet => Leave::Idle,
             () = shared.flooded.notified() => Leave::Flooded,
         }
+    }
+
+    /// The moment it is.
+    pub fn now(&self) -> Tick {
+        self.shared.clock.now()
     }
 
     /// Whether no stream is open.
