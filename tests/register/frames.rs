@@ -15,9 +15,9 @@ pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
 pub const RST_STREAM: u8 = 3;
 pub const SETTINGS: u8 = 4;
-pub const PUSH_PROMISE: u8 = 5;
 pub const PING: u8 = 6;
 pub const GOAWAY: u8 = 7;
+pub const CONTINUATION: u8 = 9;
 
 pub const END_STREAM: u8 = 1;
 pub const END_HEADERS: u8 = 4;
@@ -60,11 +60,16 @@ impl Frames {
 
     /// Sends a frame; the peer may be gone.
     pub fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        self.try_send(kind, flags, stream, payload);
+    }
+
+    /// Sends a frame; whether it was taken.
+    pub fn try_send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> bool {
         let length = (payload.len() as u32).to_be_bytes();
         let mut frame = vec![length[1], length[2], length[3], kind, flags];
         frame.extend_from_slice(&stream.to_be_bytes());
         frame.extend_from_slice(payload);
-        self.client.try_send(frame).ok();
+        self.client.try_send(frame).is_ok()
     }
 
     /// Sends a head of these fields, each a literal that is never indexed.
@@ -80,6 +85,16 @@ impl Frames {
         let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]) & 0x7fff_ffff;
         let payload = self.client.try_exactly(length).ok()?;
         Some(Frame { kind: head[3], flags: head[4], stream, payload })
+    }
+
+    /// Whether the peer gives the connection up, having sent what it likes before.
+    pub fn ends(&mut self) -> bool {
+        loop {
+            match self.client.try_exactly(1) {
+                Ok(_) => {}
+                Err(error) => return error.kind() != std::io::ErrorKind::WouldBlock,
+            }
+        }
     }
 
     /// What becomes of a stream.

@@ -9,11 +9,10 @@
 
 #[macro_use]
 mod row;
-#[expect(dead_code, reason = "the words of a protocol are more than the rows of the day say")]
 mod frames;
+mod h2_origin;
 mod page;
 mod peer;
-#[expect(dead_code, reason = "a stage has more props than the rows of the day use")]
 mod play;
 mod rows;
 #[path = "../it/world/mod.rs"]

@@ -61,10 +61,19 @@ impl Play {
         Play::ours_with("")
     }
 
+    /// The same on a ladder whose first rung nobody waits for.
+    pub fn ours_slow() -> Play {
+        Play::start("pace: {ladder: [0, 30, 40]}\nretry: {window: 1000s}\n")
+    }
+
     fn ours_with(more: &str) -> Play {
+        Play::start(&(CONFIG.to_owned() + more))
+    }
+
+    fn start(config: &str) -> Play {
         let authority = Authority::new();
         let roots = format!("tls: {{roots: {}}}\n", authority.file().display());
-        let world = World::start(&(CONFIG.to_owned() + &roots + more));
+        let world = World::start(&(config.to_owned() + &roots));
         Play::before(Proxy::Ours(Box::new(world)), authority)
     }
 

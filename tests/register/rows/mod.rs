@@ -5,8 +5,11 @@ mod cache;
 mod chunks;
 mod fields;
 mod framing;
+mod own;
 mod passage;
 mod routing;
+mod streams;
+mod tunnels;
 
 use crate::row::Row;
 
@@ -22,6 +25,9 @@ pub fn all() -> impl Iterator<Item = &'static Row> {
         bodies::ROWS,
         fields::ROWS,
         passage::ROWS,
+        tunnels::ROWS,
+        streams::ROWS,
+        own::ROWS,
         cache::ROWS,
     ]
     .into_iter()
