@@ -11,6 +11,7 @@ use crate::judge::outcome::{Answer, Fault, FaultKind, Outcome, Sent};
 use crate::judge::verdict::{Class, PaceMove, Repeat};
 use crate::net::exchange::{Exchanged, Limits};
 use crate::net::headers::response::{forward, forward_trailers};
+use crate::net::headers::status::disown;
 use crate::net::inbound::Inbound;
 use crate::state::permit::Permit;
 use crate::state::visit::Lesson;
@@ -161,6 +162,7 @@ async fn read(flow: &Flow, job: &Job, response: Response<Inbound>) -> Came {
     if let Err(kind) = forward(&mut parts, job.upgrade.is_some(), || flow.clock.wall()) {
         return Came::Fault(unusable(job, kind));
     }
+    disown(&mut parts.headers, flow.name);
     if parts.status == StatusCode::SWITCHING_PROTOCOLS {
         return Came::Switched(Response::from_parts(parts, body));
     }

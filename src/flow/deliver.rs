@@ -1,5 +1,6 @@
 //! Hands a request's answer to its client: the origin's, whole or as it flows, or one of ours.
 
+use crate::clock::Tick;
 use crate::flow::attempt::Whole;
 use crate::flow::ending::Ending;
 use crate::flow::job::Job;
@@ -41,6 +42,8 @@ pub struct Flowing {
     broken: Option<Fault>,
     /// Done when the client has left: an origin that pauses gives no write to find it out by.
     left: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// Done at the client's stated end, if it stated one.
+    late: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     permit: Option<Permit>,
     trip: Option<Trip>,
     outcome: RequestOutcome,
@@ -64,6 +67,7 @@ pub fn answer(flow: &Flow, mut job: Job, delivery: Delivery) -> Response<Reply> 
                 rest,
                 broken: None,
                 left: job.presence.reset(),
+                late: job.limits.deadline.map(|end| late(flow, end)),
                 permit: Some(permit),
                 outcome,
                 status: parts.status,
@@ -74,6 +78,11 @@ pub fn answer(flow: &Flow, mut job: Job, delivery: Delivery) -> Response<Reply> 
         }
         Delivery::Switched(response) => switched(job, response),
     }
+}
+
+fn late(flow: &Flow, end: Tick) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    let clock = flow.clock.clone();
+    Box::pin(async move { clock.sleep_until(end).await })
 }
 
 fn origin(flow: &Flow, job: Job, whole: Whole, outcome: RequestOutcome) -> Response<Reply> {
@@ -258,6 +267,10 @@ impl Flowing {
         if let Some(fault) = self.broken.take() {
             return Poll::Ready(Some(Err(fault)));
         }
+        let late = self.late.as_mut().filter(|_| self.trip.is_some());
+        if late.is_some_and(|late| late.as_mut().poll(cx).is_ready()) {
+            return self.cut(cx);
+        }
         let Poll::Ready(mut frame) = Pin::new(&mut self.rest).poll_frame(cx) else {
             return self.poll_left(cx);
         };
@@ -275,16 +288,36 @@ impl Flowing {
                 }
             }
             Some(Err(fault)) => {
-                // The library drops what it has not written when it hears of an error, and writes
-                // when there is nothing to read.
-                self.broken = Some(fault.clone());
+                let fault = fault.clone();
                 self.broke(fault.clone());
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
+                return self.break_off(fault, cx);
             }
             None => self.end(self.outcome),
         }
         Poll::Ready(frame)
+    }
+
+    /// The library drops what it has not written when it hears of an error, and writes when there
+    /// is nothing to read.
+    fn break_off(
+        &mut self,
+        fault: Fault,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Fault>>> {
+        self.broken = Some(fault);
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Nothing of a request outlives its stated end. It moves no rung: the origin has answered.
+    fn cut(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Fault>>> {
+        self.late = None;
+        let fault = fault::deadline();
+        if let Some(trip) = &mut self.trip {
+            trip.fault = Some(fault.clone());
+        }
+        self.end(RequestOutcome::GaveUp);
+        self.break_off(fault, cx)
     }
 
     /// The attempt ends with its client. It moves no rung: the origin has answered.

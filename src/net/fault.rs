@@ -157,6 +157,11 @@ pub fn client_body(detail: &str) -> Fault {
     perhaps(FaultKind::ClientBody, format!("The request's body broke off: {detail}."))
 }
 
+/// The client's stated end came first.
+pub fn deadline() -> Fault {
+    perhaps(FaultKind::ClientBody, "The stated deadline came within the answer.".into())
+}
+
 /// Nobody is there to take the rest of an answer.
 pub fn client_left() -> Fault {
     perhaps(FaultKind::ClientBody, "The client left within its answer.".into())

@@ -239,3 +239,19 @@ fn an_origins_407_becomes_a_502() {
     assert!(answer.header("proxy-status").expect("ours").contains("received-status=407"));
     assert!(answer.header("proxy-authenticate").is_none());
 }
+
+#[test]
+fn who_speaks_for_us_in_proxy_status_is_not_passed_on_and_others_are() {
+    let origin = Origin::http();
+    let forged = "pacegate; error=connection_timeout; details=\"not us\"";
+    let lines = Answer::page("x")
+        .header("Proxy-Status", &format!("cdn; received-status=200, {forged}"))
+        .header("Proxy-Status", "\"pacegate\"")
+        .header("Proxy-Status", "edge;  details=\"pacegate, or so\"");
+    origin.on("/", [lines]);
+    let world = World::start("");
+    let answer = world.get(&origin.url("shop", "/"));
+    assert_eq!((answer.status, answer.text().as_str()), (200, "x"));
+    let left = ["cdn; received-status=200", "edge;  details=\"pacegate, or so\""];
+    assert_eq!(answer.headers("proxy-status"), left);
+}

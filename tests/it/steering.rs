@@ -298,3 +298,26 @@ fn presets_of_one_request() {
     assert_eq!(origin.arrivals().len(), 1, "a plain proxy repeats nothing");
     assert_eq!(world.rung("shop.localhost"), 0.0, "and learns nothing");
 }
+
+#[test]
+fn nothing_of_an_answer_that_flows_outlives_a_deadline() {
+    let origin = Origin::http();
+    let drip = Answer::page("").chunked([b'x'; 400], 1).drip(24, Duration::from_millis(25));
+    origin.on("/feed", [drip.header("Content-Type", "text/event-stream")]);
+    let world = World::start("pace: {ladder: [0, 0.1]}\n");
+    let began = now();
+    let answer = world.get_with(&origin.url("shop", "/feed"), "Pace-Deadline: 1.2\r\n");
+    let took = now().since(began);
+    assert_eq!(answer.status, 200);
+    assert!(!answer.whole, "{} bytes came", answer.body.len());
+    assert!(took >= Duration::from_millis(1200), "cut after {took:?}");
+    origin.await_departures(1);
+    world.await_exactly("pacegate_requests_in_flight", &[], 0.0);
+    let metrics = world.metrics();
+    assert_eq!(metrics.count("pacegate_requests_total", &[("outcome", "gave_up")]), 1.0);
+    assert_eq!(metrics.count("pacegate_rung_changes_total", &[]), 0.0, "the origin has answered");
+    world.await_log(&["request", "The stated deadline came within the answer"]);
+    // With time to spare it comes whole.
+    let answer = world.get_with(&origin.url("shop", "/feed"), "Pace-Deadline: 120\r\n");
+    assert!(answer.whole && answer.body.len() == 400, "{} bytes came", answer.body.len());
+}

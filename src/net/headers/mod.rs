@@ -10,6 +10,7 @@ mod hop;
 pub mod refusal;
 pub mod request;
 pub mod response;
+pub mod status;
 pub mod target;
 #[cfg(test)]
 mod tests;
