@@ -11,6 +11,7 @@ mod endless;
 mod faults;
 mod fields;
 mod first_page;
+mod floods;
 mod garbage;
 mod heads;
 mod keeping;

@@ -93,7 +93,22 @@ impl Frames {
 
     /// The next frame of this kind on this stream; `None` if the connection ends without.
     pub fn find(&mut self, kind: u8, stream: u32) -> Option<Frame> {
-        std::iter::from_fn(|| self.next()).find(|it| it.kind == kind && it.stream == stream)
+        self.next_of(|it| it.kind == kind && it.stream == stream)
+    }
+
+    /// The next such frame; `None` if the connection ends without.
+    pub fn next_of(&mut self, is: impl Fn(&Frame) -> bool) -> Option<Frame> {
+        std::iter::from_fn(|| self.next()).find(|it| is(it))
+    }
+
+    /// The same connection, to read from it at the same time.
+    pub fn reader(&self) -> Frames {
+        Frames { socket: self.socket.try_clone().expect("descriptors are left") }
+    }
+
+    /// A write that takes longer fails.
+    pub fn give_up_after(&self, span: Duration) {
+        self.socket.set_write_timeout(Some(span)).expect("a connected socket takes options");
     }
 
     /// Reads until the end; the reasons of the GOAWAYs on the way.
