@@ -136,13 +136,13 @@ impl std::error::Error for Gone {}
 fn switched(mut job: Job, mut response: Response<Inbound>) -> Response<Reply> {
     let theirs = hyper::upgrade::on(&mut response);
     let ours = job.upgrade.take();
-    let alive = job.trip.flow().alive.clone();
+    let (alive, idle) = (job.trip.flow().alive.clone(), job.trip.flow().tunnel.idle);
     let (parts, _) = response.into_parts();
     job.trip.end(RequestOutcome::Served, parts.status, Source::Origin);
     if let Some(ours) = ours {
         tokio::spawn(async move {
             if let (Ok(client), Ok(origin)) = tokio::join!(ours, theirs) {
-                tunnel::join(TokioIo::new(client), TokioIo::new(origin)).await;
+                tunnel::join(TokioIo::new(client), TokioIo::new(origin), idle).await;
             }
             drop(alive);
         });

@@ -94,10 +94,10 @@ async fn through(
     let origin = dial(flow, &session.presence, &connect, limit).await?;
     flow.meter.tunnel(TunnelMode::Passthrough);
     let upgrade = hyper::upgrade::on(request);
-    let alive = flow.alive.clone();
+    let (alive, idle) = (flow.alive.clone(), flow.tunnel.idle);
     tokio::spawn(async move {
         if let Ok(client) = upgrade.await {
-            join(TokioIo::new(client), origin).await;
+            join(TokioIo::new(client), origin, idle).await;
         }
         drop(alive);
     });
@@ -172,7 +172,7 @@ where
 {
     let limit = connect.accepted + flow.retry.window;
     match dial(flow, presence, connect, limit).await {
-        Ok(origin) => join(client, origin).await,
+        Ok(origin) => join(client, origin, flow.tunnel.idle).await,
         Err(Unmade::Refused(ending)) => {
             tracing::info!(target = %connect.target, why = ending.what, "tunnel closed");
         }

@@ -9,7 +9,7 @@ use crate::clock::{Clock, Tick};
 use crate::judge::outcome::{Fault, FaultKind};
 use crate::net::connect_io::{Io, Wire};
 use crate::net::fault;
-use crate::net::listen::{FULL_PAUSE, is_full};
+use crate::net::listen::{FULL_PAUSE, is_full, keep_alive};
 use crate::net::reachable;
 use crate::net::resolve::Resolver;
 use crate::net::settings::{Destinations, Reach};
@@ -249,8 +249,7 @@ async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = once_there_is_room(address).await?;
     // Without it a request waits for the acknowledgement of what was written before: 40 ms.
     stream.set_nodelay(true)?;
-    let keepalive = socket2::TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);
-    socket2::SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
+    keep_alive(&stream)?;
     Ok(stream)
 }
 
@@ -269,8 +268,6 @@ async fn once_there_is_room(address: SocketAddr) -> io::Result<TcpStream> {
 const FULL_TRIES: u32 = 20;
 /// RFC 8305 §5: the recommended Connection Attempt Delay.
 const STAGGER: Duration = Duration::from_millis(250);
-/// Below the 5 minutes after which most NATs forget a connection.
-const KEEPALIVE: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests {

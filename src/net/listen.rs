@@ -1,5 +1,6 @@
 //! Listening sockets, and accepting from them without dying when descriptors run out.
 
+use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,8 +16,17 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
     socket.set_reuseaddr(true)?;
+    // What is accepted inherits it.
+    keep_alive(&socket)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
+}
+
+/// Has the system ask an idle connection's other end whether it is still there: one that went
+/// without a word would hold its place, or its tunnel, for good.
+pub(super) fn keep_alive<'a>(socket: impl Into<SockRef<'a>>) -> io::Result<()> {
+    let asking = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);
+    socket.into().set_tcp_keepalive(&asking)
 }
 
 /// The next connection. A connection that failed before we got it is passed over; when descriptors
@@ -55,6 +65,8 @@ fn is_passing(error: &io::Error) -> bool {
 
 /// The kernel cuts it to net.core.somaxconn.
 const BACKLOG: u32 = 4096;
+/// Below the 5 minutes after which most NATs forget a connection.
+const KEEPALIVE: Duration = Duration::from_secs(60);
 /// POSIX numbers, the same on every Unix we run on; std has no kind for them.
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
@@ -66,6 +78,16 @@ mod tests {
     use crate::judge::outcome::FaultKind;
     use crate::net::fault;
     use crate::pace::scope::Host;
+
+    #[tokio::test]
+    async fn the_system_asks_whether_a_client_is_still_there() {
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = accept(&listener).await;
+        let socket = SockRef::from(&accepted);
+        assert!(socket.keepalive().unwrap());
+        assert_eq!(socket.tcp_keepalive_time().unwrap(), KEEPALIVE);
+    }
 
     #[test]
     fn descriptors_that_run_out_are_no_fault_of_a_site() {

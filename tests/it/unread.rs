@@ -168,6 +168,31 @@ fn a_body_in_drips_is_given_up_and_its_origin_is_not_blamed() {
 }
 
 #[test]
+fn a_tunnel_and_a_websocket_end_when_nothing_moves_in_them() {
+    let origin = Origin::http();
+    let switch = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n\
+                  Upgrade: websocket\r\n\r\n";
+    origin.on("/socket", [Answer::raw(switch).then(Then::Echo)]);
+    let config = "tls: {passthrough: [\"*.localhost\"]}\ntunnel: {idle: 1s}\n";
+    let world = World::start(config);
+    let (mut blind, mut socket) = (world.client(), world.client());
+    assert_eq!(blind.connect_to(&authority(&origin)).status, 200);
+    assert_eq!(blind.get_path("shop.localhost", "/").text(), "unscripted");
+    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    socket.say("GET", &origin.url("shop", "/socket"), upgrade, "");
+    socket.head();
+    for _ in 0..5 {
+        std::thread::sleep(millis(300));
+        socket.send("ping");
+        assert_eq!(socket.exactly(4), b"ping");
+    }
+    let last = now();
+    assert!(socket.rest().is_ok_and(|rest| rest.is_empty()));
+    assert!(now().since(last) >= millis(700), "it was idle for a second");
+    assert!(blind.rest().is_ok_and(|rest| rest.is_empty()));
+}
+
+#[test]
 fn a_slow_body_that_makes_progress_arrives() {
     let origin = Origin::http();
     let world = World::start("retry: {idle_timeout: 1s}\n");
