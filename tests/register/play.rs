@@ -218,16 +218,19 @@ impl Play {
     }
 
     /// Sends a request to an origin that is nothing but a socket: both ends of it. `{host}` is there.
-    pub fn raw(&self, request: impl AsRef<[u8]>) -> Raw {
+    /// Nothing: the proxy, which isn't ours, reads all of a request first, or refused it.
+    pub fn raw(&self, request: impl AsRef<[u8]>) -> Option<Raw> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
         let host = format!("localhost:{}", address.port());
         let mut client = self.client();
         client.send(replaced(request.as_ref(), b"{host}", host.as_bytes()));
         listener.set_nonblocking(true).expect("a listener takes options");
-        let (stream, _) = until(|| listener.accept().ok()).expect("the proxy comes");
+        let caller = until(|| listener.accept().ok());
+        assert!(caller.is_some() || !self.is_ours(), "the proxy comes");
+        let (stream, _) = caller?;
         stream.set_nonblocking(false).expect("a socket takes options");
-        Raw { client, origin: Client::of(stream) }
+        Some(Raw { client, origin: Client::of(stream) })
     }
 
     /// `{host}` and `{safe}` in bytes.

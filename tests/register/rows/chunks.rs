@@ -4,20 +4,20 @@ use crate::play::Play;
 use crate::world::answer::{Answer, Then};
 
 rows! {
-    row_036 "RFC 9112 §2.2" "what is no HTTP: 400 and a close, in bounded time"
+    row_036 "RFC 9112 §2.2" "what is no HTTP: 400 and a close, within 20 s"
         met [garbage_is_a_400, half_a_request_is_not_waited_for];
     row_037 "RFC 9112 §2.3" "every message goes out with the proxy's own version"
         met [the_version_is_the_proxys];
     row_038 "RFC 9112 §9.3" "no connection is kept open with an HTTP/1.0 client"
         met [an_old_client_is_closed];
-    row_039 "RFC 9112 §7.1" "a chunk's size is hex and nothing else: 400"
+    row_039 "RFC 9112 §7.1" "a chunk's size is hex and nothing else, or it is refused"
         met [chunk_sizes_are_hex];
     row_040 "RFC 9112 §7.1.1" "chunk extensions are dropped and bounded"
-        met [chunk_extensions_end_here];
+        met [chunk_extensions_end_here, extensions_of_an_answer_end_here, extensions_are_bounded];
     row_041 "RFC 9112 §7.1" "chunk lines end in CRLF: else refused"
         met [chunks_end_in_both];
     row_042 "RFC 9110 §6.5.1" "trailers stay trailers or are dropped; framing and credentials in them are"
-        met [trailers_stay_trailers];
+        met [trailers_of_a_request_stay_trailers, trailers_of_an_answer_stay_trailers];
 }
 
 fn garbage_is_a_400(play: &Play) {
@@ -67,7 +67,12 @@ fn chunked(text: &str) -> String {
 
 fn refuses_chunks(play: &Play, texts: &[&str]) {
     for text in texts {
-        play.refuses(chunked(text), &[400]).closed();
+        let said = play.say(chunked(text));
+        let status = said.answer.as_ref().map_or(0, |answer| answer.status);
+        // Others may refuse by a reset alone.
+        let refused = status == 400 || (status == 0 && !play.is_ours());
+        assert!(refused, "{text:?}: answered {status}");
+        said.closed();
         assert_eq!(play.plain.arrivals().len(), 0, "{text:?} was forwarded");
     }
 }
@@ -90,9 +95,14 @@ fn chunk_sizes_are_hex(play: &Play) {
 
 fn chunk_extensions_end_here(play: &Play) {
     let body = "4;name=\"value\"\r\nbody\r\n0;last\r\n\r\n";
-    let mut both = play.raw(chunked(body).split("GET http").next().expect("the POST"));
+    let post = chunked(body);
+    let post = post.split("GET http").next().expect("the POST");
+    let Some(mut both) = play.raw(post) else { return };
     let seen = both.origin.until_text("body");
     assert!(!seen.contains("name=") && !seen.contains("value"), "{seen}");
+}
+
+fn extensions_of_an_answer_end_here(play: &Play) {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4;name=x\r\npage\r\n0\r\n\r\n";
     play.plain.on("/", [Answer::raw(head)]);
     let mut client = play.client();
@@ -101,6 +111,9 @@ fn chunk_extensions_end_here(play: &Play) {
     );
     let seen = String::from_utf8_lossy(&client.rest().expect("an orderly end")).into_owned();
     assert!(seen.contains("page") && !seen.contains("name="), "{seen}");
+}
+
+fn extensions_are_bounded(play: &Play) {
     let long = format!("4;x={}\r\nbody\r\n0\r\n\r\n", "x".repeat(1024 * 1024));
     let said = play.say(chunked(&long));
     let refused = said.answer.is_err() || said.answer().status >= 400;
@@ -119,12 +132,12 @@ fn chunks_end_in_both(play: &Play) {
     );
 }
 
-fn trailers_stay_trailers(play: &Play) {
+fn trailers_of_a_request_stay_trailers(play: &Play) {
     let body = "4\r\nbody\r\n0\r\nX-Sum: 1\r\nHost: evil.test\r\nContent-Length: 9\r\nAuthorization: evil\r\n\r\n";
     let post = format!(
         "POST http://{{host}}/ HTTP/1.1\r\nHost: {{host}}\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n{body}"
     );
-    let mut both = play.raw(post);
+    let Some(mut both) = play.raw(post) else { return };
     let head = both.origin.until_text("\r\n\r\n").to_lowercase();
     assert!(!head.contains("x-sum: 1") && !head.contains("evil"), "merged: {head}");
     // A proxy that reads the body first may have given it a length.
@@ -135,6 +148,9 @@ fn trailers_stay_trailers(play: &Play) {
     };
     let trailers = body.to_lowercase();
     assert!(!trailers.contains("evil") && !trailers.contains("content-length"), "{trailers}");
+}
+
+fn trailers_of_an_answer_stay_trailers(play: &Play) {
     let head = "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n";
     let end = "4\r\npage\r\n0\r\nX-Sum: 1\r\nContent-Length: 9\r\n\r\n";
     let answer = play.fetch(Answer::raw(&format!("{head}{end}")));

@@ -3,6 +3,7 @@
 mod bodies;
 mod cache;
 mod chunks;
+mod connections;
 mod fields;
 mod framing;
 mod own;
@@ -27,6 +28,7 @@ pub fn all() -> impl Iterator<Item = &'static Row> {
         passage::ROWS,
         tunnels::ROWS,
         streams::ROWS,
+        connections::ROWS,
         own::ROWS,
         cache::ROWS,
     ]

@@ -100,8 +100,9 @@ fn refusals_come_before_a_100(play: &Play) {
     }
 }
 
-const SWITCH: &str =
-    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
+/// The answer to the key of RFC 6455 §1.3.
+const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+    Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 
 fn upgrade(path: &str, protocol: &str) -> String {
     format!(
@@ -111,18 +112,21 @@ fn upgrade(path: &str, protocol: &str) -> String {
 }
 
 fn only_websockets_are_upgraded(play: &Play) {
-    play.plain.on("/chat", [Answer::raw(SWITCH).then(Then::Echo)]);
+    let switch = [SWITCH.as_bytes(), b"\x81\x05hello"].concat();
+    play.plain.on("/chat", [Answer::raw(&switch).then(Then::Echo)]);
     let mut said = play.say(upgrade("/chat", "websocket"));
-    assert_eq!(said.answer().status, 101);
-    said.client.send("ping");
-    assert_eq!(said.client.exactly(4), b"ping");
+    // One that knows no websockets may leave the field out.
+    if play.is_ours() || play.arrival().header("upgrade").is_some() {
+        assert_eq!(said.answer().status, 101);
+        assert_eq!(said.client.exactly(7), b"\x81\x05hello");
+    }
     assert_eq!(play.ask(upgrade("/h2c", "h2c")).status, 200);
     assert_eq!(play.arrival().header("upgrade"), None, "h2c went on");
 }
 
 fn nothing_overtakes_a_101(play: &Play) {
     let request = upgrade("/chat", "websocket") + "early bytes";
-    let mut both = play.raw(request);
+    let Some(mut both) = play.raw(request) else { return };
     both.origin.until_text("\r\n\r\n");
     assert!(both.origin.is_quiet_for(Duration::from_millis(300)), "bytes went out before the 101");
 }
