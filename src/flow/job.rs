@@ -6,6 +6,7 @@ use crate::flow::presence::{Fin, Presence};
 use crate::flow::record::Trip;
 use crate::flow::settings::{Preset, Retry, times};
 use crate::judge::outcome::Sent;
+use crate::judge::page::Others;
 use crate::judge::replay::{Unsafe, repeatable};
 use crate::judge::verdict::Class;
 use crate::net::body::Budget;
@@ -13,6 +14,7 @@ use crate::net::outbound::Outbound;
 use crate::net::target::Target;
 use crate::pace::scope::Client;
 use crate::policy::wishes::Wishes;
+use crate::state::mark::Mark;
 use crate::state::ticket::Ticket;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Version, response};
@@ -63,6 +65,9 @@ pub struct Tries {
     pub failure: Option<Class>,
     pub class: Option<Class>,
     pub not_before: Option<Tick>,
+    /// What its last failure taught, and how others fared since its first.
+    pub mark: Option<Mark>,
+    pub others: Others,
     pub last: Option<LastAnswer>,
 }
 

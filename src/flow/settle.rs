@@ -99,8 +99,10 @@ fn teach(flow: &Flow, job: &mut Job, permit: &mut Permit, verdict: &Verdict) -> 
     if job.preset == Preset::Off {
         return Taught { own: false, scope_waits: false, now };
     }
-    let seen = permit.evidence(job.tries.failed);
-    let evidence = Evidence { served_since: seen.served_since, later_served: seen.later_served };
+    let seen = permit.evidence(job.tries.failed, job.tries.mark);
+    let others = job.tries.others.and(seen.others);
+    let evidence =
+        Evidence { served_since: seen.served_since, later_served: seen.later_served, others };
     let own = flow.retry.page_faults.is_some() && page::is_its_own(verdict.page_fault, evidence);
     let mut pace = page::pace_move(verdict, own);
     if flow.is_our_own_trouble(verdict.class, &job.target.host, now) {
@@ -112,6 +114,8 @@ fn teach(flow: &Flow, job: &mut Job, permit: &mut Permit, verdict: &Verdict) -> 
     let lesson = Lesson { pace, pause: verdict.pause, class: verdict.class };
     let learned = flow.learn(permit, lesson, now);
     job.trip.rung = learned.after;
+    job.tries.mark = Some(learned.mark);
+    job.tries.others = others;
     job.tries.own_faults += u32::from(own);
     Taught { own, scope_waits: pace == PaceMove::Climb || verdict.pause.is_some(), now }
 }

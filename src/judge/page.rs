@@ -11,6 +11,31 @@ pub struct Evidence {
     pub served_since: bool,
     /// While this attempt was under way, one that started later was served.
     pub later_served: bool,
+    /// How the others fared since this request failed first.
+    pub others: Others,
+}
+
+/// Attempts of other requests: how many were served, and how many stalled the scope.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    pub served: u32,
+    pub stalled: u32,
+}
+
+impl Others {
+    /// Both together.
+    pub fn and(self, more: Others) -> Others {
+        Others {
+            served: self.served.saturating_add(more.served),
+            stalled: self.stalled.saturating_add(more.stalled),
+        }
+    }
+
+    /// Enough of them were served, and nearly all: then whoever fails again and again is singled
+    /// out. An overloaded site fails the others too.
+    fn fare_well(self) -> bool {
+        self.served >= ENOUGH && self.stalled.saturating_mul(RARE) <= self.served
+    }
 }
 
 /// Whether the failure is the page's own: then it doesn't climb, and its repeat waits on a ladder
@@ -20,6 +45,9 @@ pub fn is_its_own(fault: PageFault, evidence: Evidence) -> bool {
         PageFault::No => false,
         PageFault::IfServedSince => evidence.served_since,
         PageFault::IfLaterServed => evidence.served_since && evidence.later_served,
+        PageFault::IfSingledOut => {
+            evidence.served_since && (evidence.later_served || evidence.others.fare_well())
+        }
     }
 }
 
@@ -31,6 +59,12 @@ pub fn pace_move(verdict: &Verdict, its_own: bool) -> PaceMove {
     }
 }
 
+/// A site that resets one attempt in two serves three others in a row, and none but them, one time
+/// in eight; `retry.page_faults` asks for that three times.
+const ENOUGH: u32 = 3;
+/// Of so many others that were served one may have stalled.
+const RARE: u32 = 4;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,6 +72,11 @@ mod tests {
 
     #[track_caller]
     fn check(fault: PageFault, served_since: bool, later_served: bool, want: PaceMove) {
+        weigh(fault, Evidence { served_since, later_served, ..Evidence::default() }, want);
+    }
+
+    #[track_caller]
+    fn weigh(fault: PageFault, evidence: Evidence, want: PaceMove) {
         let verdict = Verdict {
             class: Class::Overloaded,
             pace: PaceMove::Climb,
@@ -45,7 +84,6 @@ mod tests {
             repeat: Repeat::InWindow,
             page_fault: fault,
         };
-        let evidence = Evidence { served_since, later_served };
         assert_eq!(
             pace_move(&verdict, is_its_own(fault, evidence)),
             want,
@@ -64,6 +102,20 @@ mod tests {
         check(PageFault::IfLaterServed, true, false, PaceMove::Climb);
         check(PageFault::IfLaterServed, false, true, PaceMove::Climb);
         check(PageFault::IfLaterServed, true, true, PaceMove::Nothing);
+    }
+
+    #[test]
+    fn a_break_too_short_to_be_outlived_is_the_pages_own_if_nearly_all_others_are_served() {
+        let check = |served_since, served, stalled, want| {
+            let others = Others { served, stalled };
+            let evidence = Evidence { served_since, others, later_served: false };
+            weigh(PageFault::IfSingledOut, evidence, want);
+        };
+        check(true, 3, 0, PaceMove::Nothing);
+        check(true, 40, 10, PaceMove::Nothing);
+        check(true, 2, 0, PaceMove::Climb);
+        check(true, 7, 2, PaceMove::Climb);
+        check(false, 9, 0, PaceMove::Climb);
     }
 
     #[test]

@@ -109,4 +109,7 @@ pub enum PageFault {
     IfServedSince,
     /// The same, and an attempt that started later must have been served meanwhile.
     IfLaterServed,
+    /// The same; or, as an attempt may be over too soon for that, the scope has served enough
+    /// others since the request failed first, and nearly all.
+    IfSingledOut,
 }

@@ -6,6 +6,7 @@
 //! one moment at which something changes by itself. That is the whole argument against lost wakes.
 
 use crate::clock::Tick;
+use crate::judge::page::Others;
 use crate::judge::verdict::Class;
 use crate::pace::decide::{Decision, From, Reason, decide, earliest};
 use crate::pace::learn::Memory;
@@ -46,6 +47,8 @@ pub struct Hall {
     /// When a page was last served, and the latest start among those served.
     pub last_served: Tick,
     pub latest_served_start: Tick,
+    /// Attempts served and stalls, since the row was made.
+    pub others: Others,
     pub cause: Option<Class>,
     /// An operator keeps the scope on this rung, whatever is learnt.
     pub pinned: Option<u8>,
@@ -121,6 +124,7 @@ impl Hall {
             repeats: 0,
             last_served: Tick::ZERO,
             latest_served_start: Tick::ZERO,
+            others: Others::default(),
             cause: None,
             pinned: None,
             touched: Tick::ZERO,

@@ -11,6 +11,7 @@ pub mod hall;
 pub mod hold;
 pub mod ledger;
 pub mod limits;
+pub mod mark;
 pub mod permit;
 pub mod picture;
 pub mod scopes;

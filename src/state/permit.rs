@@ -4,9 +4,11 @@
 //! unused, the start is given back and the next in line is served.
 
 use crate::clock::Tick;
+use crate::judge::page::Others;
 use crate::pace::scope::Host;
 use crate::state::cell::{Cell, Start};
 use crate::state::gate::Gate;
+use crate::state::mark::Mark;
 use crate::state::visit::{Learned, Lesson};
 use std::sync::Arc;
 
@@ -36,6 +38,8 @@ pub struct Evidence {
     pub served_since: bool,
     /// An attempt that started later was served while this one was under way.
     pub later_served: bool,
+    /// How the others fared since this one failed before.
+    pub others: Others,
 }
 
 impl Permit {
@@ -75,12 +79,14 @@ impl Permit {
         self.used = true;
     }
 
-    /// What speaks for a page's fault, if the attempt fails now. Ask before teaching.
-    pub fn evidence(&self, failed_before: Option<Tick>) -> Evidence {
+    /// What speaks for a page's fault, if the attempt fails now. Ask before teaching; `since` is what
+    /// it taught when it failed before.
+    pub fn evidence(&self, failed_before: Option<Tick>, since: Option<Mark>) -> Evidence {
         let Some(row) = &self.row else { return Evidence::default() };
         row.cell.look(|hall, _| Evidence {
             served_since: failed_before.is_some_and(|failed| hall.last_served > failed),
             later_served: hall.latest_served_start > self.started,
+            others: since.map_or(Others::default(), |mark| mark.since(row.cell.id(), hall.others)),
         })
     }
 

@@ -9,6 +9,7 @@ use crate::pace::slot::Slot;
 use crate::state::cell::{Cell, Start};
 use crate::state::hall::{Hall, House, Standing, Waiter};
 use crate::state::ledger::{Lane, Waits};
+use crate::state::mark::Mark;
 use crate::state::ticket::{Bound, Refusal, Ticket};
 use std::task::Waker;
 use std::time::Duration;
@@ -70,6 +71,7 @@ pub struct Learned {
     pub held: usize,
     /// The earliest next start.
     pub next_slot: Tick,
+    pub mark: Mark,
 }
 
 impl House<'_> {
@@ -161,8 +163,12 @@ impl House<'_> {
             PaceMove::StepDown => {
                 self.hall.last_served = self.hall.last_served.max(self.now);
                 self.hall.latest_served_start = self.hall.latest_served_start.max(started);
+                self.hall.others.served = self.hall.others.served.saturating_add(1);
             }
-            PaceMove::Climb | PaceMove::Nothing => {}
+            PaceMove::Climb => {
+                self.hall.others.stalled = self.hall.others.stalled.saturating_add(1);
+            }
+            PaceMove::Nothing => {}
         }
         if lesson.pause.is_some() || lesson.pace == PaceMove::Climb {
             self.hall.cause = Some(lesson.class);
@@ -302,6 +308,7 @@ impl House<'_> {
             pace: rules.ladder.pace(slot.rung),
             held: self.hall.held(),
             next_slot: earliest(&slot, memory, rules, From::Line).0.max(self.now),
+            mark: Mark::new(self.cell.id(), self.hall.others),
         }
     }
 }

@@ -1,9 +1,12 @@
 //! One page's fault is not the site's: a page that always fails among healthy ones.
 
 use crate::world::answer::{Answer, Then};
+use crate::world::now;
 use crate::world::origin::Origin;
 use crate::world::proxy::World;
 use crate::world::response::Response;
+use pacegate::clock::Tick;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -32,34 +35,42 @@ fn crawl(world: &World, origin: &Origin) -> (Response, usize) {
     (bad, served.into_inner())
 }
 
-/// A page that fails so always gets its last answer, and the crawl is not slowed down by it.
-fn check(failure: Answer, class: &str, want: u16) {
+/// A page that fails so always gets its last answer, and the crawl is not slowed down by it: the
+/// host climbs so often at most.
+fn check(failure: Answer, class: &str, want: u16, climbs: f64) {
     let origin = Origin::http();
     origin.on("/bad", [failure]);
     origin.on("/page", [Answer::page("good").after(millis(20))]);
     let world = World::start("pace: {ladder: [0, 0.2, 0.4, 0.8]}\nretry: {window: 15s}\n");
     let (bad, served) = crawl(&world, &origin);
     assert_eq!(bad.status, want, "{}", bad.text());
-    let tries = origin.arrivals_for("/bad").len();
-    assert!((3..=6).contains(&tries), "page_faults is 3: {tries} attempts");
     let attempts = world.metrics().count("pacegate_attempts_total", &[("class", class)]);
-    assert_eq!(attempts, tries as f64, "each is counted once");
-    let climbs = [("direction", "up"), ("class", class)];
-    let climbed = world.metrics().count("pacegate_rung_changes_total", &climbs);
-    assert!(climbed <= 3.0, "one page made the site climb {climbed} times");
+    assert!((3.0..=climbs + 3.0).contains(&attempts), "page_faults is 3: {attempts} attempts");
+    // Where a pooled connection dies at once, an attempt arrives twice.
+    let tries = origin.arrivals_for("/bad").len() as f64;
+    assert!((attempts..=attempts * 2.0).contains(&tries), "{tries} for {attempts} attempts");
+    let up = [("direction", "up"), ("class", class)];
+    let climbed = world.metrics().count("pacegate_rung_changes_total", &up);
+    assert!(climbed <= climbs, "one page made the site climb {climbed} times");
     assert!(served > 20, "the others went on meanwhile: {served}");
     world.await_exactly("pacegate_host_rung", &[("host", "shop.localhost")], 0.0);
 }
 
 #[test]
 fn a_page_that_always_answers_500_gets_its_last_answer_and_slows_nothing() {
-    check(Answer::status(500).body("broken page"), "overloaded", 500);
+    check(Answer::status(500).body("broken page"), "overloaded", 500, 3.0);
 }
 
 #[test]
 fn a_page_that_always_breaks_does_not_slow_the_crawl() {
-    // An attempt that started later must be served meanwhile: a break at once tells nothing.
-    check(Answer::nothing(Then::Reset).after(millis(700)), "reset", 502);
+    // An attempt that started later is served meanwhile.
+    check(Answer::nothing(Then::Reset).after(millis(700)), "reset", 502, 3.0);
+}
+
+#[test]
+fn a_page_that_breaks_at_once_is_singled_out_as_soon_as_enough_others_were_served() {
+    check(Answer::nothing(Then::Reset), "reset", 502, 8.0);
+    check(Answer::page("0123456789").cut(3, Then::Reset), "truncated", 502, 8.0);
 }
 
 #[test]
@@ -71,4 +82,47 @@ fn without_page_faults_every_failure_is_the_sites() {
     let (bad, _) = crawl(&world, &origin);
     assert_eq!(bad.status, 500);
     assert!(origin.arrivals_for("/bad").len() > 4);
+}
+
+/// Sixty pages by twelve clients at a shop that resets some attempts; every page must come.
+fn all_pages_come(decide: impl Fn() -> Answer + Send + Sync + 'static) {
+    let origin = Origin::http();
+    origin.decide("/page", move |_| decide());
+    let world = World::start("pace: {ladder: [0, 0.05, 0.1, 0.2]}\nretry: {window: 120s}\n");
+    thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| {
+                for _ in 0..5 {
+                    let answer = world.get(&origin.url("shop", "/page"));
+                    assert_eq!(answer.status, 200, "a page was lost: {}", answer.text());
+                }
+            });
+        }
+    });
+    let resets = world.metrics().count("pacegate_attempts_total", &[("class", "reset")]);
+    assert!(resets > 5.0, "{resets} resets: no overload");
+    assert!(world.metrics().count("pacegate_rung_changes_total", &[]) > 5.0, "the pace reacts");
+}
+
+#[test]
+fn a_shop_that_resets_what_is_too_much_for_it_loses_no_page() {
+    let busy: Mutex<Vec<Tick>> = Mutex::default();
+    all_pages_come(move || {
+        let (mut busy, now) = (busy.lock().expect("nobody panics with it"), now());
+        busy.retain(|end| *end > now);
+        if busy.len() >= 2 {
+            return Answer::nothing(Then::Reset);
+        }
+        busy.push(now + millis(60));
+        Answer::page("good").after(millis(60))
+    });
+}
+
+#[test]
+fn a_shop_that_resets_every_other_attempt_loses_no_page() {
+    let count = AtomicUsize::new(0);
+    all_pages_come(move || match count.fetch_add(1, Ordering::Relaxed) % 2 {
+        0 => Answer::nothing(Then::Reset),
+        _ => Answer::page("good").after(millis(5)),
+    });
 }

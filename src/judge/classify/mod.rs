@@ -69,7 +69,7 @@ pub type Codes = &'static [(u16, u16)];
 use FaultKind as F;
 use On::{Fault, Status, Wait};
 use PaceMove::{Climb, Nothing, StepDown};
-use PageFault::{IfLaterServed, IfServedSince, No as Site};
+use PageFault::{IfLaterServed, IfServedSince, IfSingledOut, No as Site};
 use Repeat::{InWindow, No};
 
 /// Spec section 3. A 430 is Shopify's 429, so it may name a wait as well. 525 and 526 say that the
@@ -98,11 +98,11 @@ pub const TABLE: &[Row] = &[
         Fault(|f| matches!(f, F::ResponseTimeout))),
     row(Class::Abandoned,       Climb,    No,       IfLaterServed,
         Fault(|f| matches!(f, F::Abandoned))),
-    row(Class::Reset,           Climb,    InWindow, IfLaterServed,
+    row(Class::Reset,           Climb,    InWindow, IfSingledOut,
         Fault(|f| matches!(f, F::Reset))),
     row(Class::Overloaded,      Climb,    InWindow, Site,
         Fault(|f| matches!(f, F::Calm))),
-    row(Class::Truncated,       Climb,    InWindow, IfLaterServed,
+    row(Class::Truncated,       Climb,    InWindow, IfSingledOut,
         Fault(|f| matches!(f, F::Truncated | F::Stuck))),
     row(Class::Soft,            Nothing,  InWindow, Site,
         Fault(|f| matches!(f, F::DnsTimeout | F::RefusedStream))),

@@ -96,7 +96,8 @@ fn only_a_5xx_without_hint_other_than_503_may_be_a_pages_own() {
     assert_eq!(page(503, None), Site);
     assert_eq!(page(429, None), Site);
     assert_eq!(failed(F::ResponseTimeout).page_fault, IfLaterServed);
-    assert_eq!(failed(F::Reset).page_fault, IfLaterServed);
+    assert_eq!(failed(F::Reset).page_fault, IfSingledOut);
+    assert_eq!(failed(F::Truncated).page_fault, IfSingledOut);
     assert_eq!(failed(F::ConnectTimeout).page_fault, Site);
 }
 

@@ -1,6 +1,8 @@
 //! The law `ladder` as the gate enforces it, and when rows come and go.
 
 use super::*;
+use crate::judge::page::Others;
+use crate::state::mark::Mark;
 
 #[test]
 fn a_healthy_host_has_no_row_and_never_waits() {
@@ -164,16 +166,40 @@ fn a_repeat_keeps_a_row_while_it_is_in_flight_and_sees_what_was_served() {
     world.pass(seconds(1));
     let repeat = world.start(&Ticket { repeat: true, ..world.ticket(1) });
     assert_eq!(world.rung(), Some(0));
-    assert!(!repeat.evidence(Some(failed)).later_served);
+    assert!(!repeat.evidence(Some(failed), None).later_served);
     world.pass(seconds(1));
     let mut other = world.start(&world.ticket(2));
     other.learn(&world.gate, served(), world.now());
-    let evidence = repeat.evidence(Some(failed));
+    let evidence = repeat.evidence(Some(failed), None);
     assert!(evidence.served_since && evidence.later_served);
-    assert!(!repeat.evidence(Some(world.now())).served_since);
-    assert!(!repeat.evidence(None).served_since);
+    assert!(!repeat.evidence(Some(world.now()), None).served_since);
+    assert!(!repeat.evidence(None, None).served_since);
     drop(repeat);
     assert_eq!(world.rung(), None);
+}
+
+#[test]
+fn a_repeat_sees_how_the_others_fared_since_it_failed() {
+    let world = World::new(PaceRules::default());
+    world.teach(PaceMove::Climb, Class::Reset, None);
+    let mut first = Permit::plain(shop(), world.now(), true);
+    let failed = first.learn(&world.gate, stalled(), world.now());
+    let check = |mark: Mark, served, stalled| {
+        let mut held = world.claim(Ticket { repeat: true, ..world.ticket(1) });
+        world.pass(seconds(60));
+        let repeat = held.poll().expect("its turn").expect("a start");
+        let evidence = repeat.evidence(Some(world.now()), Some(mark));
+        assert_eq!(evidence.others, Others { served, stalled });
+    };
+    check(failed.mark, 0, 0);
+    world.teach(PaceMove::StepDown, Class::Served, None);
+    world.teach(PaceMove::Climb, Class::Reset, None);
+    world.teach(PaceMove::Nothing, Class::Soft, None);
+    check(failed.mark, 1, 1);
+    world.teach(PaceMove::StepDown, Class::Served, None);
+    world.teach(PaceMove::StepDown, Class::Served, None);
+    assert_eq!(world.rung(), None, "the row goes, and with it its counts");
+    check(failed.mark, 1, 0);
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn a_request_on_its_own_ladder_waits_on_a_healthy_host_too_and_keeps_the_row() {
     assert_eq!(world.rung(), Some(0));
     world.pass(seconds(5));
     let repeat = held.poll().unwrap().unwrap();
-    assert!(repeat.evidence(Some(world.now() - seconds(6))).served_since);
+    assert!(repeat.evidence(Some(world.now() - seconds(6)), None).served_since);
 }
 
 #[test]
