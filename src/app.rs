@@ -2,29 +2,31 @@
 //!
 //! This room must not decide anything about a request.
 
+pub mod lookout;
+pub mod reload;
+
 use crate::admin::pages::{self, Door, Readiness, Views};
 use crate::admin::serve as admin;
 use crate::admin::settings::Public;
+use crate::app::reload::Settings;
 use crate::ca::files::{self, Kept, RootError};
 use crate::ca::keyring::Keyring;
 use crate::ca::root::day;
 use crate::clock::{Clock, Tick};
-use crate::config::settings::{self, Config, PublicPart};
+use crate::config::settings::{Config, PublicPart};
 use crate::flow::hold::waits;
 use crate::flow::journal::Journal;
 use crate::flow::serve;
+use crate::flow::terms::Current;
 use crate::flow::works::{Flow, Local};
 use crate::metrics::given::Spread;
 use crate::metrics::meter::Meter;
-use crate::metrics::text::{Evictions, Gauges};
+use crate::metrics::text::{Evictions, Gauges, Reload};
 use crate::metrics::total::Totals;
 use crate::net::body::Budget;
-use crate::net::headers::request::HeadLimits;
 use crate::net::listen::{accept, listen};
 use crate::net::pool::Pool;
-use crate::net::settings::Reach;
-use crate::policy::access::{Admission, Destinations};
-use crate::state::gate::{Gate, GateRules};
+use crate::state::gate::Gate;
 use crate::state::picture::LATENESS;
 use crate::state::timekeeper::Timekeeper;
 use bytes::Bytes;
@@ -33,7 +35,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
@@ -43,6 +45,7 @@ use tokio::task::JoinSet;
 pub struct App {
     pub flow: Arc<Flow>,
     pub ca: CaFacts,
+    settings: Box<Settings>,
     proxy: Vec<SocketAddr>,
     admin: Option<SocketAddr>,
     readiness: watch::Sender<Readiness>,
@@ -50,7 +53,6 @@ pub struct App {
     alive: mpsc::Receiver<()>,
     tasks: JoinSet<()>,
     timekeeper: Timekeeper,
-    grace: Duration,
 }
 
 /// What people are told of the CA.
@@ -124,23 +126,24 @@ pub async fn start_with(
     let (draining, drain_watch) = watch::channel(false);
     let (readiness, ready_watch) = watch::channel(Readiness::Starting);
     let (alive_mark, alive) = mpsc::channel(1);
-    let own = proxy.iter().copied().chain(admin).collect();
+    let own: Vec<SocketAddr> = proxy.iter().copied().chain(admin).collect();
+    let never = kept.root.der().clone();
+    let reload = Arc::new(Mutex::new(Reload { successful: true, at: clock.wall() }));
     let signs = Signs { draining: drain_watch, alive: alive_mark, ready: ready_watch };
-    let (flow, views) = assemble(&config, clock, kept, own, signs, journal)?;
+    let (flow, views) = assemble(&config, clock, kept, &own, signs, journal, &reload)?;
     let timekeeper = Timekeeper::start(&flow.gate)
         .map_err(|why| StartError::Other(format!("can't start the timer's thread: {why}")))?;
     let mut tasks = JoinSet::new();
     tasks.spawn(flow.gate.clone().keep_time());
-    let admission = Arc::new(Admission::new(config.clients.unwrap_or_default()));
     for listener in listeners {
-        tasks.spawn(accept_all(flow.clone(), listener, admission.clone(), draining.subscribe()));
+        tasks.spawn(accept_all(flow.clone(), listener, draining.subscribe()));
     }
     if let Some(listener) = admin_listener {
         tasks.spawn(admin::serve(listener, views, std::future::pending()));
     }
     readiness.send_replace(Readiness::Ready);
-    let grace = config.shutdown_grace;
-    Ok(App { flow, ca, proxy, admin, readiness, draining, alive, tasks, timekeeper, grace })
+    let settings = Box::new(Settings { config, own, never, reload });
+    Ok(App { flow, ca, settings, proxy, admin, readiness, draining, alive, tasks, timekeeper })
 }
 
 fn open(wanted: &[SocketAddr]) -> Result<Vec<TcpListener>, StartError> {
@@ -168,48 +171,32 @@ fn assemble(
     config: &Config,
     clock: Clock,
     kept: Kept,
-    own: Vec<SocketAddr>,
+    own: &[SocketAddr],
     signs: Signs,
     journal: Option<Arc<Journal>>,
+    reload: &Arc<Mutex<Reload>>,
 ) -> Result<(Arc<Flow>, Views), StartError> {
     let other = |why: &dyn fmt::Display| StartError::Other(why.to_string());
-    let destinations = Destinations { own, ..config.reach.destinations.clone() };
-    let reach = Reach { destinations: destinations.clone(), ..config.reach.clone() };
     let pem = Bytes::from(kept.root.pem());
     let ca_file = kept.certificate_file.clone();
-    let never = [kept.root.der().clone()];
-    let pool = Pool::new(&reach, &never, clock.clone()).map_err(|why| other(&why))?;
+    let pool = reload::pool(config, own, kept.root.der(), &clock)?;
+    let terms = Current::new(reload::terms(config, own, pool));
     let keyring = Keyring::new(kept.root, clock.clone()).map_err(|why| other(&why))?;
     let keyring = Arc::new(keyring);
-    let rules = GateRules {
-        default: config.pace.clone(),
-        hosts: config.scopes.clone(),
-        limits: config.limits,
-    };
-    let gate = Gate::new(rules, clock.clone());
+    let gate = Gate::new(reload::rules(config), clock.clone());
     let meter = Meter::new(config.metrics_host_limit, &config.pace.ladder);
     let views = Views {
-        metrics_text: metrics_text(&gate, &pool, &meter, &keyring, &clock),
+        metrics_text: metrics_text(&gate, &terms, &meter, &keyring, &clock, reload),
         ready: signs.ready,
         ca_pem: Some(pem),
         public: shown(&config.admin.public),
     };
     let flow = Flow {
         gate,
-        pool,
         keyring,
         meter,
         clock,
-        retry: config.retry,
-        buffers: config.buffers,
-        heads: measured(config.heads),
-        manners: config.manners,
-        tunnel: config.tunnel.clone(),
-        intercept: config.intercept.clone(),
-        preset: config.preset,
-        control_headers: config.control_headers,
-        response_headers: config.response_headers,
-        destinations: Arc::new(destinations),
+        terms,
         replays: Budget::new(config.buffers.replay_total),
         kept: Budget::new(config.buffers.kept_total),
         draining: signs.draining,
@@ -217,7 +204,6 @@ fn assemble(
         local: local(views.clone()),
         name: NAME,
         line: Mutex::default(),
-        warn_held: config.warn_held,
         crowded: Mutex::default(),
         named: Mutex::default(),
         ca_file,
@@ -232,28 +218,28 @@ fn shown(parts: &[PublicPart]) -> Public {
     Public { metrics: has(PublicPart::Metrics), health: has(PublicPart::Health) }
 }
 
-fn measured(heads: settings::HeadLimits) -> HeadLimits {
-    HeadLimits { bytes: heads.bytes, fields: heads.fields, target_bytes: TARGET_BYTES }
-}
-
 /// What a scrape shows, brought together from the rooms that have it.
 fn metrics_text(
     gate: &Arc<Gate>,
-    pool: &Pool,
+    terms: &Current,
     meter: &Meter,
     keyring: &Arc<Keyring>,
     clock: &Clock,
+    reload: &Arc<Mutex<Reload>>,
 ) -> Arc<dyn Fn() -> String + Send + Sync> {
-    let (gate, pool, meter) = (gate.clone(), pool.clone(), meter.clone());
-    let (keyring, clock) = (keyring.clone(), clock.clone());
+    let (gate, terms, meter) = (gate.clone(), terms.clone(), meter.clone());
+    let (keyring, clock, reload) = (keyring.clone(), clock.clone(), reload.clone());
     Arc::new(move || {
         let now = clock.now();
-        let gauges = || gauges(&gate, &pool, &keyring, now);
+        let gauges = || {
+            let reload = *reload.lock().unwrap_or_else(PoisonError::into_inner);
+            gauges(&gate, &terms.read().pool, &keyring, reload, now)
+        };
         meter.text(now, gauges)
     })
 }
 
-fn gauges(gate: &Gate, pool: &Pool, keyring: &Keyring, now: Tick) -> Gauges {
+fn gauges(gate: &Gate, pool: &Pool, keyring: &Keyring, reload: Reload, now: Tick) -> Gauges {
     let (counters, picture, connections) = (gate.counters(), gate.picture(), pool.counts());
     let mut rows_by_rung = Vec::new();
     for row in &picture.rows {
@@ -281,6 +267,7 @@ fn gauges(gate: &Gate, pool: &Pool, keyring: &Keyring, now: Tick) -> Gauges {
         busy_connections: connections.busy as u64,
         leaves: keyring.issued(),
         ca_expiry: Some(keyring.root().not_after()),
+        reload,
     }
 }
 
@@ -293,18 +280,13 @@ fn local(views: Views) -> Local {
     })
 }
 
-async fn accept_all(
-    flow: Arc<Flow>,
-    listener: TcpListener,
-    admission: Arc<Admission>,
-    mut draining: watch::Receiver<bool>,
-) {
+async fn accept_all(flow: Arc<Flow>, listener: TcpListener, mut draining: watch::Receiver<bool>) {
     loop {
         let (socket, peer) = tokio::select! {
             accepted = accept(&listener) => accepted,
             _ = draining.changed() => return,
         };
-        if !admission.admits(peer.ip()) {
+        if !flow.terms.read().admission.admits(peer.ip()) {
             turn_away(&flow, socket, peer);
             continue;
         }
@@ -355,7 +337,9 @@ impl App {
     /// Takes no more requests, answers held ones, lets attempts under way finish; at the latest
     /// when the grace is over it is all ended. Whether everything had finished by then.
     pub async fn stop(self) -> bool {
-        let App { flow, readiness, draining, mut alive, mut tasks, timekeeper, grace, .. } = self;
+        let App { flow, settings, readiness, draining, mut alive, mut tasks, timekeeper, .. } =
+            self;
+        let grace = settings.config.shutdown_grace;
         readiness.send_replace(Readiness::Draining);
         draining.send_replace(true);
         flow.gate.drain();
@@ -371,8 +355,6 @@ impl App {
     }
 }
 
-/// The most the HTTP library reads.
-const TARGET_BYTES: usize = 65_534;
 const NAME: &str = "pacegate";
 const NOT_ADMITTED: &[u8] = b"HTTP/1.1 403 Forbidden\r\ncontent-type: text/plain\r\n\
     proxy-status: pacegate; error=http_request_denied\r\nconnection: close\r\n\r\n\

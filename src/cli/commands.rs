@@ -122,6 +122,12 @@ pub(in crate::cli) fn config(settings: &Settings) -> Result<Loaded, u8> {
     Ok(loaded)
 }
 
+/// The configuration as it is by now; what is wrong, a line each.
+pub(in crate::cli) fn read_again(settings: &Settings) -> Result<Loaded, Vec<String>> {
+    let sources = sources(settings).map_err(|why| vec![why])?;
+    load(sources).map_err(|mistakes| mistakes.lines().collect())
+}
+
 /// The configuration, whose warnings are still to be said.
 pub(in crate::cli) fn read(settings: &Settings) -> Result<Loaded, u8> {
     let sources = sources(settings).map_err(|why| fail(&why))?;

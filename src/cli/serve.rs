@@ -1,8 +1,9 @@
 //! `pacegate serve`: says where it is, and serves until it is told to stop.
 
+use crate::app::lookout::Lookout;
 use crate::app::{App, CaFacts};
 use crate::cli::arguments::Settings;
-use crate::cli::commands::{FAILURE, fail, note, read, start, start_log};
+use crate::cli::commands::{FAILURE, fail, note, read, read_again, start, start_log};
 use crate::cli::log::{self, Style};
 use crate::cli::stop::Stop;
 use crate::config::mistake::Mistakes;
@@ -23,13 +24,19 @@ pub async fn serve(settings: &Settings) -> u8 {
         Err(error) => return fail(&format!("can't catch signals: {error}")),
     };
     let ladder = ladder(&loaded.config);
-    let app = match start(loaded.config).await {
+    let mut orders = Orders::new(loaded.file.as_deref());
+    let mut app = match start(loaded.config).await {
         Ok(app) => app,
         Err(code) => return code,
     };
     outlive_signals();
     greet(style, &app, &ladder, loaded.file.as_deref());
-    stop.ordered().await;
+    loop {
+        tokio::select! {
+            () = stop.ordered() => break,
+            why = orders.reload() => reload(&mut app, settings, why),
+        }
+    }
     tracing::info!("stopping: no new requests, attempts under way may finish");
     tokio::select! {
         finished = app.stop() => {
@@ -42,16 +49,91 @@ pub async fn serve(settings: &Settings) -> u8 {
     }
 }
 
-/// Signals that would end it unasked, with everything that is held: a hang-up (a terminal that
-/// closes, an operator who expects a reload), and two that other servers have a use for.
+/// What makes us read the configuration again: SIGHUP, and a change of its file.
+struct Orders {
+    #[cfg(unix)]
+    hang_up: Option<tokio::signal::unix::Signal>,
+    file: Option<Lookout>,
+}
+
+impl Orders {
+    fn new(file: Option<&Path>) -> Orders {
+        Orders {
+            #[cfg(unix)]
+            hang_up: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok(),
+            file: file.map(Lookout::new),
+        }
+    }
+
+    /// Waits for the next, and names it.
+    async fn reload(&mut self) -> &'static str {
+        let Orders { file, .. } = self;
+        #[cfg(unix)]
+        let hang_up = async {
+            match &mut self.hang_up {
+                Some(hang_up) => hang_up.recv().await.map_or("", |()| "SIGHUP"),
+                None => std::future::pending().await,
+            }
+        };
+        #[cfg(not(unix))]
+        let hang_up = std::future::pending();
+        let changed = async {
+            match file.as_mut() {
+                Some(file) => file.changed().await,
+                None => std::future::pending().await,
+            }
+        };
+        let why = tokio::select! {
+            why = hang_up => why,
+            () = changed => return "the file changed",
+        };
+        if let Some(file) = file {
+            file.note().await;
+        }
+        why
+    }
+}
+
+/// Takes the configuration as it is by now, all of it or nothing.
+fn reload(app: &mut App, settings: &Settings, why: &str) {
+    let loaded = match read_again(settings) {
+        Ok(loaded) => loaded,
+        Err(mistakes) => {
+            app.reload_failed();
+            mistakes.iter().for_each(|line| tracing::error!("{line}"));
+            let count = mistakes.len();
+            tracing::error!(
+                why,
+                mistakes = count,
+                "configuration not taken: the old one stays in force"
+            );
+            return;
+        }
+    };
+    loaded.warnings.lines().for_each(|line| tracing::warn!("{line}"));
+    match app.reload(loaded.config) {
+        Ok(fixed) => {
+            if !fixed.is_empty() {
+                let keys = fixed.join(", ");
+                tracing::warn!(
+                    keys,
+                    "these take effect when it is started anew: until then the old ones stay"
+                );
+            }
+            tracing::info!(why, "configuration taken");
+        }
+        Err(error) => {
+            tracing::error!(why, %error, "configuration not taken: the old one stays in force")
+        }
+    }
+}
+
+/// Signals that would end it unasked, with everything that is held, and that other servers have a use
+/// for.
 fn outlive_signals() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::SignalKind;
-        outlive(
-            SignalKind::hangup(),
-            "SIGHUP: settings are read at the start only; restart to change them",
-        );
         outlive(SignalKind::user_defined1(), USELESS);
         outlive(SignalKind::user_defined2(), USELESS);
     }

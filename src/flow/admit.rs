@@ -11,6 +11,7 @@ use crate::flow::record::{Facts, Trip};
 use crate::flow::reply::{Asked, reply};
 use crate::flow::session::{Caller, Session};
 use crate::flow::settings::ControlHeaders;
+use crate::flow::terms::Terms;
 use crate::flow::tunnel::{self, Connect, Unmade};
 use crate::flow::works::Flow;
 use crate::metrics::labels::{RequestOutcome, Source};
@@ -69,13 +70,14 @@ fn admit(
     accepted: Tick,
 ) -> Result<Admitted, Box<(Refused, Ending)>> {
     let (mut parts, body) = request.into_parts();
-    match read(flow, session, &mut parts, shape(&body)) {
+    let terms = flow.terms.read();
+    match read(flow, session, &terms, &mut parts, shape(&body)) {
         Ok(Read::Local) => Ok(Admitted::Local(Box::new(local(flow, session, &parts)))),
         Ok(Read::LastHop(meant)) => {
             Ok(Admitted::Local(Box::new(here::last_hop(flow, &parts, &meant, accepted))))
         }
         Ok(Read::Journey(read)) => {
-            Ok(Admitted::Job(Box::new(job(flow, session, parts, body, *read, accepted))))
+            Ok(Admitted::Job(Box::new(job(flow, session, terms, parts, body, *read, accepted))))
         }
         Err(ending) => {
             Err(Box::new((Refused::of(&parts.method, &parts.uri, &parts.headers), ending)))
@@ -112,10 +114,11 @@ struct Journey {
 fn read(
     flow: &Flow,
     session: &Session,
+    terms: &Terms,
     parts: &mut request::Parts,
     body: Shape,
 ) -> Result<Read, Ending> {
-    measure(parts, &flow.heads).map_err(bad)?;
+    measure(parts, &terms.heads).map_err(bad)?;
     let inside = session.inside.as_ref().map(|inside| &inside.tunnel);
     if inside.is_none() && parts.uri.authority().is_none() && is_local(session, parts) {
         return Ok(Read::Local);
@@ -137,7 +140,7 @@ fn read(
         Some(inside) => inside.caller.clone(),
         None => caller(flow, session, &parts.headers)?,
     };
-    let wishes = wishes(flow, session, &parts.headers, &caller)?;
+    let wishes = wishes(terms, session, &parts.headers, &caller)?;
     let version = parts.version;
     let accept = parts.headers.get(http::header::ACCEPT).cloned();
     let target = Target {
@@ -145,7 +148,7 @@ fn read(
         host: meant.host.clone(),
         port: meant.port,
     };
-    flow.check(&target)?;
+    terms.check(&target)?;
     let passage = forward(parts, &meant, body).map_err(bad)?;
     if passage.answer_here {
         return Ok(Read::LastHop(Box::new(meant)));
@@ -184,37 +187,39 @@ fn caller(flow: &Flow, session: &Session, headers: &HeaderMap) -> Result<Caller,
 
 /// What the request wishes, where it may, over what its client wishes.
 fn wishes(
-    flow: &Flow,
+    terms: &Terms,
     session: &Session,
     headers: &HeaderMap,
     caller: &Caller,
 ) -> Result<Wishes, Ending> {
-    let own = match flow.control_headers {
+    let own = match terms.control_headers {
         ControlHeaders::Off => Wishes::default(),
         ControlHeaders::Loopback | ControlHeaders::All => {
             Wishes::of_headers(headers).map_err(|why| refused(StatusCode::BAD_REQUEST, why))?
         }
     };
-    let trusted = match flow.control_headers {
+    let trusted = match terms.control_headers {
         ControlHeaders::All => true,
         ControlHeaders::Loopback => session.is_local(),
         ControlHeaders::Off => false,
     };
     let all = own.over(Wishes::clone(&caller.wishes));
-    Ok(all.granted(trusted, flow.retry.window_max, flow.retry.abandoned_after))
+    Ok(all.granted(trusted, terms.retry.window_max, terms.retry.abandoned_after))
 }
 
 fn job(
     flow: &Arc<Flow>,
     session: &Arc<Session>,
+    terms: Arc<Terms>,
     parts: request::Parts,
     body: Incoming,
     journey: Journey,
     accepted: Tick,
 ) -> Job {
     let Journey { target, version, upgrade, caller, wishes, accept, on_upgrade } = journey;
-    let preset = wishes.preset.unwrap_or(flow.preset);
-    let limits = Limits::new(accepted, (preset, flow.preset), &flow.retry, &wishes);
+    let preset = wishes.preset.unwrap_or(terms.preset);
+    let limits = Limits::new(accepted, (preset, terms.preset), &terms.retry, &wishes);
+    let replay = Replay::new(body, terms.buffers.replay_body, &flow.replays);
     let interim = Interim::heard_by(&session.presence, version, &parts.headers);
     let facts = Facts {
         host: target.host.clone(),
@@ -226,10 +231,11 @@ fn job(
         accepted,
     };
     Job {
+        terms,
         target,
         outbound: Outbound {
             head: parts,
-            body: Replay::new(body, flow.buffers.replay_body, &flow.replays),
+            body: replay,
             informational: interim.as_ref().map(Interim::listener),
         },
         version,
@@ -261,6 +267,7 @@ async fn connect(
     let caller = caller(flow, session, headers)?;
     let agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or("client");
     let connect = Connect {
+        terms: flow.terms.read(),
         target: Target { secure: false, host: tunnel.host.clone(), port: tunnel.port },
         tunnel,
         caller,

@@ -82,7 +82,8 @@ pub async fn make(flow: &Flow, job: &mut Job, permit: Permit) -> Attempted {
     if let Some(journal) = &flow.journal {
         journal.started(Start { due: permit.due(), rung: permit.rung() });
     }
-    let mut underway = Underway { flow, permit: Some(permit), headless: true };
+    let patience = job.terms.retry.abandoned_after;
+    let mut underway = Underway { flow, patience, permit: Some(permit), headless: true };
     let mut timing = Timing::default();
     let came = tokio::select! {
         biased;
@@ -103,6 +104,8 @@ pub async fn make(flow: &Flow, job: &mut Job, permit: Permit) -> Attempted {
 /// learns that its client gave up on it.
 struct Underway<'a> {
     flow: &'a Flow,
+    /// `retry.abandoned_after`.
+    patience: Duration,
     permit: Option<Permit>,
     headless: bool,
 }
@@ -120,16 +123,16 @@ impl Underway<'_> {
 impl Drop for Underway<'_> {
     fn drop(&mut self) {
         if let Some(mut permit) = self.permit.take() {
-            given_up(self.flow, &mut permit, self.headless);
+            given_up(self.flow, self.patience, &mut permit, self.headless);
         }
     }
 }
 
 /// Counts an attempt that was not waited for to its end, and teaches what that means: after
-/// `retry.abandoned_after` without a head it was the site that hung.
-pub fn given_up(flow: &Flow, permit: &mut Permit, headless: bool) -> Class {
+/// `patience` (`retry.abandoned_after`) without a head it was the site that hung.
+pub fn given_up(flow: &Flow, patience: Duration, permit: &mut Permit, headless: bool) -> Class {
     let now = flow.clock.now();
-    let hung = headless && now.since(permit.started()) >= flow.retry.abandoned_after;
+    let hung = headless && now.since(permit.started()) >= patience;
     let (class, pace) = match hung {
         true => (Class::Abandoned, PaceMove::Climb),
         false => (Class::ClientGone, PaceMove::Nothing),
@@ -147,7 +150,7 @@ async fn exchange(
 ) -> Came {
     let limits = Limits { response_timeout: job.limits.response_timeout };
     let permit = underway.permit();
-    match flow.pool.exchange(permit, &job.target, &job.outbound, limits).await {
+    match job.terms.pool.exchange(permit, &job.target, &job.outbound, limits).await {
         Ok(Exchanged { response, connect, first_byte, .. }) => {
             *timing = Timing { connect, first_byte: Some(first_byte) };
             underway.headless = false;
@@ -166,7 +169,7 @@ async fn read(flow: &Flow, job: &Job, response: Response<Inbound>) -> Came {
     if parts.status == StatusCode::SWITCHING_PROTOCOLS {
         return Came::Switched(Response::from_parts(parts, body));
     }
-    let most = flow.buffers.response;
+    let most = job.terms.buffers.response;
     let exact = body.size_hint().exact();
     let failed = may_be_discarded(flow, job, &parts);
     let at_once = job.preset == Preset::Off
@@ -194,10 +197,10 @@ async fn read(flow: &Flow, job: &Job, response: Response<Inbound>) -> Came {
 fn may_be_discarded(flow: &Flow, job: &Job, parts: &response::Parts) -> bool {
     let wall = flow.clock.wall();
     let answer = Answer { status: parts.status, headers: &parts.headers, arrived: wall };
-    let measure = Measure { retry_after_max: flow.retry.retry_after_max };
+    let measure = Measure { retry_after_max: job.terms.retry.retry_after_max };
     let verdict = classify(&Outcome::Answer(answer), &measure).verdict;
     verdict.repeat == Repeat::InWindow
-        && job.is_repeatable(Sent::Perhaps, flow.retry.unsafe_methods)
+        && job.is_repeatable(Sent::Perhaps, job.terms.retry.unsafe_methods)
 }
 
 fn unusable(job: &Job, kind: FaultKind) -> Fault {

@@ -60,7 +60,7 @@ pub fn answer(flow: &Flow, mut job: Job, delivery: Delivery) -> Response<Reply> 
     match delivery {
         Delivery::Whole(whole, class) => origin(flow, job, whole, outcome(class)),
         Delivery::Flowing { mut parts, first, rest, permit, class } => {
-            mark(flow, &job, &mut parts.headers);
+            mark(&job, &mut parts.headers);
             let outcome = repeated(outcome(class), job.trip.attempts());
             let flowing = Flowing {
                 first: Some(first).filter(|first| !first.is_empty()),
@@ -87,7 +87,7 @@ fn late(flow: &Flow, end: Tick) -> Pin<Box<dyn Future<Output = ()> + Send>> {
 
 fn origin(flow: &Flow, job: Job, whole: Whole, outcome: RequestOutcome) -> Response<Reply> {
     let Whole { mut parts, body, trailers } = whole;
-    mark(flow, &job, &mut parts.headers);
+    mark(&job, &mut parts.headers);
     flow.meter.transferred(labels::Flow::Received, Final::Yes, body.len() as u64);
     let outcome = repeated(outcome, job.trip.attempts());
     job.trip.end(outcome, parts.status, Source::Origin);
@@ -114,7 +114,7 @@ fn own(flow: &Flow, job: Job, ending: &Ending) -> Response<Reply> {
         wall: flow.clock.wall(),
     };
     let (mut parts, body) = reply(ending, &asked);
-    mark(flow, &job, &mut parts.headers);
+    mark(&job, &mut parts.headers);
     flow.meter.early_answer(ending.case.row().kind);
     job.trip.end(ending.case.outcome(), parts.status, Source::Proxy);
     Response::from_parts(parts, Reply::Whole { body: Some(body), trailers: None })
@@ -136,7 +136,7 @@ impl std::error::Error for Gone {}
 fn switched(mut job: Job, mut response: Response<Inbound>) -> Response<Reply> {
     let theirs = hyper::upgrade::on(&mut response);
     let ours = job.upgrade.take();
-    let (alive, idle) = (job.trip.flow().alive.clone(), job.trip.flow().tunnel.idle);
+    let (alive, idle) = (job.trip.flow().alive.clone(), job.terms.tunnel.idle);
     let (parts, _) = response.into_parts();
     job.trip.end(RequestOutcome::Served, parts.status, Source::Origin);
     if let Some(ours) = ours {
@@ -180,7 +180,7 @@ fn repeated(outcome: RequestOutcome, attempts: u32) -> RequestOutcome {
 
 /// `Preference-Applied` (RFC 7240 §3), and `Pace-Status` where there is something to say, or where
 /// it was asked for.
-fn mark(flow: &Flow, job: &Job, headers: &mut HeaderMap) {
+fn mark(job: &Job, headers: &mut HeaderMap) {
     if let Some(wait) = job.wishes.prefer_wait {
         let value = HeaderValue::try_from(format!("wait={wait}")).expect("digits are ASCII");
         headers.append(HeaderName::from_static("preference-applied"), value);
@@ -188,7 +188,7 @@ fn mark(flow: &Flow, job: &Job, headers: &mut HeaderMap) {
     let waited = job.trip.waited();
     let debug = job.wishes.debug == Some(true);
     let something = !waited.is_zero() || job.trip.attempts() > 1 || debug;
-    let wanted = match flow.response_headers {
+    let wanted = match job.terms.response_headers {
         ResponseHeaders::Minimal => something,
         ResponseHeaders::Full => true,
         ResponseHeaders::Off => debug,

@@ -30,7 +30,7 @@ pub async fn claim(flow: &Flow, job: &mut Job) -> Held {
     if job.preset == Preset::Off {
         return Held::Go(flow.gate.pass(&job.target.host));
     }
-    if last_start(flow, job) < flow.clock.now() {
+    if last_start(job) < flow.clock.now() {
         let host = &job.target.host;
         return Held::Over(never_sent(
             flow,
@@ -54,7 +54,7 @@ async fn wait(flow: &Flow, job: &mut Job, hold: Hold) -> Held {
     };
     job.trip.hold_began(hold.since().unwrap_or(job.limits.accepted), reason);
     let mut waiting = Waiting::new(flow, &job.target.host, hold);
-    flow.notice_crowd();
+    flow.notice_crowd(job.terms.warn_held);
     let held = in_line(flow, job, waiting.hold()).await;
     job.trip.hold_ended(&waiting.end());
     held
@@ -126,7 +126,7 @@ async fn in_line(flow: &Flow, job: &Job, hold: &mut Hold) -> Held {
                 Err(refusal) => Held::Over(refused(flow, &job.target.host, &refusal)),
             },
             () = job.presence.left(job.fin_while_held()) => return Held::Left,
-            () = flow.clock.sleep_until(end(flow, job, closing)) => match at_end(flow, job) {
+            () = flow.clock.sleep_until(end(job, closing)) => match at_end(flow, job) {
                 AtEnd::LastSend => {
                     closing = true;
                     hold.close();
@@ -138,14 +138,14 @@ async fn in_line(flow: &Flow, job: &Job, hold: &mut Hold) -> Held {
 }
 
 /// When the wait ends whatever the line does.
-fn end(flow: &Flow, job: &Job, closing: bool) -> Tick {
-    let last = last_start(flow, job);
+fn end(job: &Job, closing: bool) -> Tick {
+    let last = last_start(job);
     if closing { last } else { last.min(job.limits.window_end) }
 }
 
 /// After this no attempt starts: too little would be left of the client's stated time.
-fn last_start(flow: &Flow, job: &Job) -> Tick {
-    job.limits.deadline.map_or(Tick::NEVER, |deadline| deadline - flow.retry.min_attempt)
+fn last_start(job: &Job) -> Tick {
+    job.limits.deadline.map_or(Tick::NEVER, |deadline| deadline - job.terms.retry.min_attempt)
 }
 
 enum AtEnd {
@@ -155,9 +155,9 @@ enum AtEnd {
 }
 
 fn at_end(flow: &Flow, job: &Job) -> AtEnd {
-    let late = last_start(flow, job) <= flow.clock.now();
+    let late = last_start(job) <= flow.clock.now();
     let unsent = job.tries.attempts == 0;
-    if unsent && !late && flow.retry.window_close == WindowClose::Send {
+    if unsent && !late && job.terms.retry.window_close == WindowClose::Send {
         return AtEnd::LastSend;
     }
     if let Some(class) = job.tries.class.filter(|_| !late) {

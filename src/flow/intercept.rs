@@ -31,7 +31,8 @@ pub async fn intercept(
 ) {
     let (aside, spoken) = match timeout(HANDSHAKE, Box::pin(handshake(&flow, &host, wire))).await {
         Ok(Ok(stream)) => {
-            let speaker = Speaker::new(stream, flow.clock.clone(), flow.manners.unread);
+            let speaker =
+                Speaker::new(stream, flow.clock.clone(), flow.terms.read().manners.unread);
             let aside = speaker.aside();
             let presence = session.presence.clone().through(aside.clone());
             (aside, speak(flow.clone(), Session { presence, ..session }, speaker))

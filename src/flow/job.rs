@@ -5,6 +5,7 @@ use crate::flow::interim::Interim;
 use crate::flow::presence::{Fin, Presence};
 use crate::flow::record::Trip;
 use crate::flow::settings::{Preset, Retry, times};
+use crate::flow::terms::Terms;
 use crate::judge::outcome::Sent;
 use crate::judge::page::Others;
 use crate::judge::replay::{Unsafe, repeatable};
@@ -20,10 +21,13 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Version, response};
 use http_body_util::BodyExt;
 use hyper::upgrade::OnUpgrade;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A request under way.
 pub struct Job {
+    /// The settings it goes by.
+    pub terms: Arc<Terms>,
     pub target: Target,
     /// What goes to the origin, cleaned, as often as it goes.
     pub outbound: Outbound,

@@ -21,6 +21,7 @@ pub mod session;
 pub mod settings;
 pub mod settle;
 pub mod streams;
+pub mod terms;
 pub mod tunnel;
 pub mod works;
 

@@ -155,7 +155,7 @@ impl Trip {
                 "a client left after {} s, before its answer: give it a time-out as long as the \
                  window ({} s), or lower retry.window; said once per client and host",
                 seconds(patience),
-                self.flow.retry.window.as_secs()
+                self.flow.terms.read().retry.window.as_secs()
             );
             if let Some(journal) = &self.flow.journal {
                 journal.advise(advice.clone());

@@ -36,7 +36,7 @@ pub async fn connection(flow: Arc<Flow>, socket: TcpStream, peer: SocketAddr) {
     }) else {
         return;
     };
-    let speaker = Speaker::new(wire, flow.clock.clone(), flow.manners.unread);
+    let speaker = Speaker::new(wire, flow.clock.clone(), flow.terms.read().manners.unread);
     let presence = Presence::Watched { watch: speaker.inner().watch(), aside: speaker.aside() };
     let session = Session { peer, local, presence, inside: None, recent: Recent::default() };
     http1(flow, session, speaker).await;
@@ -55,15 +55,17 @@ where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (peer, draining) = (session.peer, flow.draining.clone());
+    let terms = flow.terms.read();
+    let (heads, manners) = (terms.heads, terms.manners);
     let mut builder = http1::Builder::new();
     builder
         .half_close(true)
         .preserve_header_case(true)
         .auto_date_header(false)
-        .max_headers(flow.heads.fields)
-        .max_buf_size(flow.heads.bytes + flow.heads.target_bytes + LINES)
+        .max_headers(heads.fields)
+        .max_buf_size(heads.bytes + heads.target_bytes + LINES)
         .timer(TokioTimer::new())
-        .header_read_timeout(flow.manners.idle);
+        .header_read_timeout(manners.idle);
     let session = Arc::new(session);
     let aside = speaker.aside();
     aside.awaits_head();
@@ -84,14 +86,15 @@ where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (peer, draining) = (session.peer, flow.draining.clone());
-    let manners = flow.manners;
+    let terms = flow.terms.read();
+    let (heads, manners) = (terms.heads, terms.manners);
     let streams = Streams::new(flow.clock.clone(), manners.unread);
     let mut builder = http2::Builder::new(streams.clone());
     builder
         .timer(TokioTimer::new())
         .auto_date_header(false)
         .max_concurrent_streams(STREAMS)
-        .max_header_list_size(list_bytes(&flow.heads))
+        .max_header_list_size(list_bytes(&heads))
         .max_send_buf_size(SEND_BUFFER);
     let session = Arc::new(Session { presence: Presence::Dropped, ..session });
     let service = service_fn(move |request| {

@@ -49,21 +49,22 @@ pub enum Delivery {
 pub fn settle(flow: &Flow, job: &mut Job, attempted: Attempted) -> Course {
     let Attempted { mut permit, came, timing } = attempted;
     flow.timed(&timing);
+    let patience = job.terms.retry.abandoned_after;
     let judged = match &came {
         Came::Left { headless } => {
-            let class = given_up(flow, &mut permit, *headless);
+            let class = given_up(flow, patience, &mut permit, *headless);
             job.tries.class = Some(class);
             return Course::Left;
         }
         Came::Late { headless } => {
-            let class = given_up(flow, &mut permit, *headless);
+            let class = given_up(flow, patience, &mut permit, *headless);
             job.tries.class = Some(class);
             return Course::GiveUp(late(job));
         }
-        Came::Whole(whole) => answered(flow, whole.parts.status, &whole.parts.headers),
-        Came::Flowing { parts, .. } => answered(flow, parts.status, &parts.headers),
-        Came::Switched(response) => answered(flow, response.status(), response.headers()),
-        Came::Fault(fault) => judge(flow, &Outcome::Fault(fault)),
+        Came::Whole(whole) => answered(flow, job, whole.parts.status, &whole.parts.headers),
+        Came::Flowing { parts, .. } => answered(flow, job, parts.status, &parts.headers),
+        Came::Switched(response) => answered(flow, job, response.status(), response.headers()),
+        Came::Fault(fault) => judge(flow, job, &Outcome::Fault(fault)),
     };
     let lesson = teach(flow, job, &mut permit, &judged.verdict);
     let next = decide(flow, job, &came, &judged.verdict, lesson);
@@ -71,12 +72,12 @@ pub fn settle(flow: &Flow, job: &mut Job, attempted: Attempted) -> Course {
     go_on(flow, job, permit, came, &judged, next)
 }
 
-fn answered(flow: &Flow, status: StatusCode, headers: &HeaderMap) -> Judged {
-    judge(flow, &Outcome::Answer(Answer { status, headers, arrived: flow.clock.wall() }))
+fn answered(flow: &Flow, job: &Job, status: StatusCode, headers: &HeaderMap) -> Judged {
+    judge(flow, job, &Outcome::Answer(Answer { status, headers, arrived: flow.clock.wall() }))
 }
 
-fn judge(flow: &Flow, outcome: &Outcome<'_>) -> Judged {
-    let judged = classify(outcome, &Measure { retry_after_max: flow.retry.retry_after_max });
+fn judge(flow: &Flow, job: &Job, outcome: &Outcome<'_>) -> Judged {
+    let judged = classify(outcome, &Measure { retry_after_max: job.terms.retry.retry_after_max });
     if let Some(hint) = judged.hint {
         flow.meter.hint("retry-after", hint.read.word());
     }
@@ -103,7 +104,8 @@ fn teach(flow: &Flow, job: &mut Job, permit: &mut Permit, verdict: &Verdict) -> 
     let others = job.tries.others.and(seen.others);
     let evidence =
         Evidence { served_since: seen.served_since, later_served: seen.later_served, others };
-    let own = flow.retry.page_faults.is_some() && page::is_its_own(verdict.page_fault, evidence);
+    let own =
+        job.terms.retry.page_faults.is_some() && page::is_its_own(verdict.page_fault, evidence);
     let mut pace = page::pace_move(verdict, own);
     if flow.is_our_own_trouble(verdict.class, &job.target.host, now) {
         pace = match pace {
@@ -133,7 +135,7 @@ fn decide(flow: &Flow, job: &Job, came: &Came, verdict: &Verdict, taught: Taught
     let standing = Standing {
         now: taught.now,
         attempts: job.tries.attempts,
-        repeatable: job.is_repeatable(sent, flow.retry.unsafe_methods),
+        repeatable: job.is_repeatable(sent, job.terms.retry.unsafe_methods),
         own_faults: if taught.own { job.tries.own_faults } else { 0 },
         scope_waits: taught.scope_waits,
         window_end: job.limits.window_end,
@@ -141,9 +143,9 @@ fn decide(flow: &Flow, job: &Job, came: &Came, verdict: &Verdict, taught: Taught
     };
     let rules = flow.gate.rules(&job.target.host);
     let bounds = Bounds {
-        page_faults: flow.retry.page_faults,
-        max_attempts: flow.retry.max_attempts,
-        min_attempt: flow.retry.min_attempt,
+        page_faults: job.terms.retry.page_faults,
+        max_attempts: job.terms.retry.max_attempts,
+        min_attempt: job.terms.retry.min_attempt,
         ladder: rules.ladder.paces(),
     };
     again::next(
@@ -183,7 +185,7 @@ fn go_on(
                 false => Course::Deliver(Delivery::Whole(whole, class)),
             }
         }
-        (Came::Whole(whole), Next::Again { not_before }) => match keep(flow, whole) {
+        (Came::Whole(whole), Next::Again { not_before }) => match keep(flow, job, whole) {
             Ok(last) => {
                 round_again(flow, job, class, not_before);
                 let size = last.body.len() as u64;
@@ -215,9 +217,9 @@ fn exhausted(flow: &Flow, job: &Job, class: Class, next: Next) {
 }
 
 /// Keeps an answer for the case that there is no better one, if there is room for it.
-fn keep(flow: &Flow, whole: Whole) -> Result<LastAnswer, Box<Whole>> {
+fn keep(flow: &Flow, job: &Job, whole: Whole) -> Result<LastAnswer, Box<Whole>> {
     let size = whole.body.len();
-    if size > flow.buffers.kept_answer {
+    if size > job.terms.buffers.kept_answer {
         return Err(Box::new(whole));
     }
     match Share::take(&flow.kept, size) {

@@ -8,6 +8,7 @@ use crate::flow::intercept::intercept;
 use crate::flow::presence::{Fin, Presence};
 use crate::flow::serve;
 use crate::flow::session::{Caller, Inside, Session};
+use crate::flow::terms::Terms;
 use crate::flow::works::Flow;
 use crate::judge::classify::{Measure, classify};
 use crate::judge::outcome::{Fault, Outcome};
@@ -35,6 +36,8 @@ use tokio::net::TcpStream;
 
 /// A CONNECT, read and checked.
 pub struct Connect {
+    /// The settings it goes by; requests inside have their own.
+    pub terms: Arc<Terms>,
     pub tunnel: Tunnel,
     /// Where a blind tunnel goes.
     pub target: Target,
@@ -64,13 +67,13 @@ pub async fn connect(
     connect: Connect,
     request: Request<Incoming>,
 ) -> Result<Response<Reply>, Unmade> {
-    if flow.tunnel.deny_ports.contains(&connect.target.port) {
+    if connect.terms.tunnel.deny_ports.contains(&connect.target.port) {
         let text = format!("port {} is on `tunnel.deny_ports`", connect.target.port);
         flow.meter.tunnel(TunnelMode::Denied);
         return Err(Ending::new(Case::Denied, text).into());
     }
-    flow.check(&connect.target).inspect_err(|_| flow.meter.tunnel(TunnelMode::Denied))?;
-    if !flow.intercept.covers(&connect.target.host) {
+    connect.terms.check(&connect.target).inspect_err(|_| flow.meter.tunnel(TunnelMode::Denied))?;
+    if !connect.terms.intercept.covers(&connect.target.host) {
         return through(flow, session, connect, request).await;
     }
     let upgrade = hyper::upgrade::on(request);
@@ -90,11 +93,11 @@ async fn through(
     connect: Connect,
     request: Request<Incoming>,
 ) -> Result<Response<Reply>, Unmade> {
-    let limit = connect.accepted + flow.tunnel.hold;
+    let limit = connect.accepted + connect.terms.tunnel.hold;
     let origin = dial(flow, &session.presence, &connect, limit).await?;
     flow.meter.tunnel(TunnelMode::Passthrough);
     let upgrade = hyper::upgrade::on(request);
-    let (alive, idle) = (flow.alive.clone(), flow.tunnel.idle);
+    let (alive, idle) = (flow.alive.clone(), connect.terms.tunnel.idle);
     tokio::spawn(async move {
         if let Ok(client) = upgrade.await {
             join(TokioIo::new(client), origin, idle).await;
@@ -134,12 +137,12 @@ async fn look_inside(flow: Arc<Flow>, session: Arc<Session>, connect: Connect, u
         Opening::Http(wire) if wire.prefix().starts_with(PREFACE) => {
             flow.meter.tunnel(TunnelMode::PlainHttp);
             let inner = within(&session, &connect, false);
-            let speaker = Speaker::new(wire, flow.clock.clone(), flow.manners.unread);
+            let speaker = Speaker::new(wire, flow.clock.clone(), connect.terms.manners.unread);
             Box::pin(serve::http2(flow, inner, speaker)).await;
         }
         Opening::Http(wire) => {
             flow.meter.tunnel(TunnelMode::PlainHttp);
-            let speaker = Speaker::new(wire, flow.clock.clone(), flow.manners.unread);
+            let speaker = Speaker::new(wire, flow.clock.clone(), connect.terms.manners.unread);
             let inner = within(&session, &connect, false);
             let presence = inner.presence.clone().through(speaker.aside());
             Box::pin(serve::http1(flow, Session { presence, ..inner }, speaker)).await;
@@ -170,9 +173,9 @@ async fn blind<T>(flow: &Flow, presence: &Presence, connect: &Connect, client: T
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
-    let limit = connect.accepted + flow.retry.window;
+    let limit = connect.accepted + connect.terms.retry.window;
     match dial(flow, presence, connect, limit).await {
-        Ok(origin) => join(client, origin, flow.tunnel.idle).await,
+        Ok(origin) => join(client, origin, connect.terms.tunnel.idle).await,
         Err(Unmade::Refused(ending)) => {
             tracing::info!(target = %connect.target, why = ending.what, "tunnel closed");
         }
@@ -187,18 +190,18 @@ async fn dial(
     limit: Tick,
 ) -> Result<TcpStream, Unmade> {
     let mut permit = hold(flow, presence, connect, limit).await?;
-    let dialled = flow.pool.dial(&mut permit, &connect.target).await;
+    let dialled = connect.terms.pool.dial(&mut permit, &connect.target).await;
     let (class, pace) = match &dialled {
         Ok(_) => (Class::Served, PaceMove::StepDown),
-        Err(fault) => judged(flow, fault),
+        Err(fault) => judged(&connect.terms, fault),
     };
     flow.meter.attempt(&connect.target.host, class);
     flow.learn(&mut permit, Lesson { pace, pause: None, class }, flow.clock.now());
     dialled.map_err(|fault| Ending::new(Case::of(&fault.kind), fault.detail).into())
 }
 
-fn judged(flow: &Flow, fault: &Fault) -> (Class, PaceMove) {
-    let measure = Measure { retry_after_max: flow.retry.retry_after_max };
+fn judged(terms: &Terms, fault: &Fault) -> (Class, PaceMove) {
+    let measure = Measure { retry_after_max: terms.retry.retry_after_max };
     let verdict = classify(&Outcome::Fault(fault), &measure).verdict;
     (verdict.class, verdict.pace)
 }

@@ -3,23 +3,16 @@
 use crate::ca::keyring::Keyring;
 use crate::clock::{Clock, Tick};
 use crate::flow::attempt::Timing;
-use crate::flow::ending::{Case, Ending};
 use crate::flow::journal::Journal;
 use crate::flow::record::seconds;
 use crate::flow::session::Caller;
-use crate::flow::settings::{
-    Buffers, ControlHeaders, Intercept, Manners, Preset, ResponseHeaders, Retry, Tunnel,
-};
+use crate::flow::terms::Current;
 use crate::judge::ourselves::Ourselves;
 use crate::judge::verdict::Class;
 use crate::metrics::labels::{Phase, RequestOutcome, Source, TlsFailure};
 use crate::metrics::meter::{Meter, RequestEnd};
 use crate::net::body::Budget;
-use crate::net::headers::request::HeadLimits;
-use crate::net::pool::Pool;
-use crate::net::target::Target;
 use crate::pace::scope::{Client, Host};
-use crate::policy::access::{Destinations, Refusal};
 use crate::policy::wishes::Wishes;
 use crate::state::gate::Gate;
 use crate::state::permit::Permit;
@@ -46,20 +39,11 @@ pub struct OwnLine {
 /// What every journey needs at hand.
 pub struct Flow {
     pub gate: Arc<Gate>,
-    pub pool: Pool,
     pub keyring: Arc<Keyring>,
     pub meter: Meter,
     pub clock: Clock,
-    pub retry: Retry,
-    pub buffers: Buffers,
-    pub heads: HeadLimits,
-    pub manners: Manners,
-    pub tunnel: Tunnel,
-    pub intercept: Intercept,
-    pub preset: Preset,
-    pub control_headers: ControlHeaders,
-    pub response_headers: ResponseHeaders,
-    pub destinations: Arc<Destinations>,
+    /// What requests whose head is read now go by.
+    pub terms: Current,
     pub replays: Budget,
     pub kept: Budget,
     pub draining: watch::Receiver<bool>,
@@ -69,8 +53,7 @@ pub struct Flow {
     /// Our name in Proxy-Status.
     pub name: &'static str,
     pub line: Mutex<OwnLine>,
-    /// `warn.held`, and whether it was crossed and has been said.
-    pub warn_held: usize,
+    /// Whether `warn.held` was crossed and has been said.
     pub crowded: Mutex<bool>,
     /// What has been said once and needn't be again.
     pub named: Mutex<HashSet<String>>,
@@ -150,20 +133,6 @@ impl Flow {
         }
     }
 
-    /// Refuses a target that needs no look-up to be refused.
-    pub fn check(&self, target: &Target) -> Result<(), Ending> {
-        let Some(address) = target.host.ip() else { return Ok(()) };
-        match self.destinations.check(SocketAddr::new(address, target.port)) {
-            Ok(()) => Ok(()),
-            Err(Refusal::OwnListener) => {
-                Err(Ending::new(Case::Loop, format!("{target} is this proxy")))
-            }
-            Err(Refusal::NotPublic(special)) => {
-                Err(Ending::new(Case::Prohibited, format!("{target}: {special}")))
-            }
-        }
-    }
-
     /// Names, once, a client that does not take our certificate, with the remedy.
     pub fn distrust(&self, agent: &str, host: &Host, why: &str) {
         let failure = failure(why);
@@ -191,16 +160,16 @@ impl Flow {
 
     /// Says once per crossing that more requests are held than `warn.held`; it counts as over when
     /// fewer than half are left.
-    pub fn notice_crowd(&self) {
+    pub fn notice_crowd(&self, limit: usize) {
         let held = self.gate.counters().held;
         let mut crowded = self.crowded.lock().unwrap_or_else(PoisonError::into_inner);
-        if *crowded && held < self.warn_held / 2 {
+        if *crowded && held < limit / 2 {
             *crowded = false;
-        } else if !*crowded && held > self.warn_held {
+        } else if !*crowded && held > limit {
             *crowded = true;
             tracing::warn!(
                 held,
-                limit = self.warn_held,
+                limit,
                 "more requests wait than warn.held: more clients than the sites' pace allows?"
             );
         }

@@ -58,7 +58,7 @@ const fn histogram(
 }
 
 /// Every family.
-pub const FAMILIES: [Family; 36] = [
+pub const FAMILIES: [Family; 38] = [
     counter("requests_total", &["host", "outcome"], "Requests answered or left, by outcome."),
     counter("responses_total", &["code", "source"], "Answers to clients, by status and origin."),
     histogram("request_duration_seconds", &["outcome"], "Head read to last byte, waits included."),
@@ -99,6 +99,16 @@ pub const FAMILIES: [Family; 36] = [
     ),
     counter("leaf_certificates_issued_total", &[], "Certificates minted for intercepted names."),
     gauge("ca_expiry_timestamp_seconds", &[], "When our CA's certificate ends."),
+    gauge(
+        "config_last_reload_successful",
+        &[],
+        "Whether the configuration was taken when last read.",
+    ),
+    gauge(
+        "config_last_reload_success_timestamp_seconds",
+        &[],
+        "When a configuration was taken last.",
+    ),
     counter("host_label_overflow_total", &[], "Requests counted as host _other."),
     gauge("scopes", &[], "Scopes with a row."),
     counter("evictions_total", &["reason"], "Rows that went: quiet on rung 0, or not asked for."),

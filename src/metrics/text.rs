@@ -37,6 +37,21 @@ pub struct Gauges {
     pub leaves: u64,
     /// `None`: there is no CA.
     pub ca_expiry: Option<SystemTime>,
+    pub reload: Reload,
+}
+
+/// How reading the configuration went last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reload {
+    pub successful: bool,
+    /// When it was read successfully last.
+    pub at: SystemTime,
+}
+
+impl Default for Reload {
+    fn default() -> Reload {
+        Reload { successful: true, at: SystemTime::UNIX_EPOCH }
+    }
 }
 
 /// Rows that went, since the start.
@@ -87,6 +102,8 @@ pub(crate) struct Scrape {
     connections: IntGaugeVec,
     leaves: IntCounter,
     ca_expiry: IntGaugeVec,
+    reload_successful: IntGauge,
+    reload_at: IntGauge,
 }
 
 impl Scrape {
@@ -114,6 +131,8 @@ impl Scrape {
             connections: register.gauges("origin_connections"),
             leaves: register.counter("leaf_certificates_issued_total"),
             ca_expiry: register.gauges("ca_expiry_timestamp_seconds"),
+            reload_successful: register.gauge("config_last_reload_successful"),
+            reload_at: register.gauge("config_last_reload_success_timestamp_seconds"),
             registry: register.registry,
             turn: Mutex::new(()),
             hosts,
@@ -140,6 +159,8 @@ impl Scrape {
         if let Some(expiry) = gauges.ca_expiry.and_then(epoch) {
             self.ca_expiry.with_label_values(NO_LABELS).set(expiry.as_secs() as i64);
         }
+        self.reload_successful.set(i64::from(gauges.reload.successful));
+        self.reload_at.set(epoch(gauges.reload.at).map_or(0, |at| at.as_secs() as i64));
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 pub use crate::policy::access::Destinations;
 
 /// How origins are reached.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reach {
     /// `resolve`: names (and, if given, their port) that go elsewhere, like curl's `--resolve`.
     pub resolve: Resolve,
@@ -23,7 +23,7 @@ pub struct Reach {
 }
 
 /// Name overrides: name to address, or name to address and port.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolve {
     pub names: HashMap<Host, Override>,
 }

@@ -19,6 +19,7 @@ mod ladder;
 mod leaving;
 mod once;
 mod pages;
+mod reload;
 mod reports;
 mod second;
 mod second_origins;

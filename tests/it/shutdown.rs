@@ -131,6 +131,6 @@ fn a_hang_up_is_no_order_to_stop() {
     let origin = Origin::http();
     let world = World::start("");
     world.signal("HUP");
-    world.await_log(&["SIGHUP", "restart"]);
+    world.await_log(&["SIGHUP", "configuration taken"]);
     assert_eq!(world.get(&origin.url("shop", "/")).status, 200);
 }

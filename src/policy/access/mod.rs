@@ -11,7 +11,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Which addresses may be reached.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destinations {
     /// Whether private, link-local and other non-global addresses are refused. (`auto` is decided
     /// by the configuration: they are when a listener is not on loopback.)

@@ -1,0 +1,145 @@
+//! A new configuration for a proxy that runs: all of it or nothing. What is held stays held, with its
+//! place and its rung; requests under way keep what they began with.
+
+use crate::app::{App, StartError};
+use crate::clock::Clock;
+use crate::config::settings::Config;
+use crate::flow::terms::Terms;
+use crate::metrics::text::Reload;
+use crate::net::headers::request::HeadLimits;
+use crate::net::pool::Pool;
+use crate::net::settings::{Destinations, Reach, Roots};
+use crate::policy::access::Admission;
+use crate::state::gate::GateRules;
+use crate::state::limits::Limits;
+use rustls::pki_types::CertificateDer;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is needed to take another configuration.
+pub(in crate::app) struct Settings {
+    /// The one in force.
+    pub config: Config,
+    /// Where we listen.
+    pub own: Vec<SocketAddr>,
+    /// Our CA, which is never trusted upstream.
+    pub never: CertificateDer<'static>,
+    pub reload: Arc<Mutex<Reload>>,
+}
+
+impl App {
+    /// Goes by another configuration from now on. The keys that it would change and that can't change
+    /// while it runs: they stay as they were.
+    ///
+    /// # Errors
+    ///
+    /// The ways out can't be made; then nothing has changed.
+    pub fn reload(&mut self, wanted: Config) -> Result<Vec<&'static str>, StartError> {
+        let old = &self.settings.config;
+        let fixed = FIXED.iter().filter(|(_, differs)| differs(old, &wanted));
+        let fixed = fixed.map(|(key, _)| *key).collect();
+        let config = merged(old, wanted);
+        let clock = &self.flow.clock;
+        let Settings { own, never, reload, .. } = &*self.settings;
+        let same = old.reach == config.reach && config.reach.roots == Roots::Auto;
+        let pool = match same {
+            true => self.flow.terms.read().pool.clone(),
+            // A file of roots may have others in it by now.
+            false => pool(&config, own, never, clock).inspect_err(|_| self.reload_failed())?,
+        };
+        let paced =
+            old.pace != config.pace || old.scopes != config.scopes || old.limits != config.limits;
+        self.flow.terms.replace(terms(&config, own, pool));
+        if paced {
+            self.flow.gate.reload(rules(&config));
+        }
+        let done = Reload { successful: true, at: clock.wall() };
+        *reload.lock().unwrap_or_else(PoisonError::into_inner) = done;
+        self.settings.config = config;
+        Ok(fixed)
+    }
+
+    /// Notes that a configuration could not be taken: the one in force stays.
+    pub fn reload_failed(&self) {
+        let mut reload = self.settings.reload.lock().unwrap_or_else(PoisonError::into_inner);
+        reload.successful = false;
+    }
+}
+
+/// Keys that can't change while it runs, each with whether two configurations differ in it.
+type Differs = fn(&Config, &Config) -> bool;
+const FIXED: [(&str, Differs); 9] = [
+    ("listen", |old, new| old.listen != new.listen),
+    ("admin", |old, new| old.admin != new.admin),
+    ("certs", |old, new| old.certs != new.certs),
+    ("limits.scopes", |old, new| old.limits.scopes != new.limits.scopes),
+    ("limits.replay_total", |old, new| old.buffers.replay_total != new.buffers.replay_total),
+    ("limits.kept_total", |old, new| old.buffers.kept_total != new.buffers.kept_total),
+    ("metrics.host_limit", |old, new| old.metrics_host_limit != new.metrics_host_limit),
+    ("log.level", |old, new| old.log.level != new.log.level),
+    ("log.format", |old, new| old.log.format != new.log.format),
+];
+
+/// The wanted configuration, with the fixed keys of the old one.
+fn merged(old: &Config, wanted: Config) -> Config {
+    let mut config = wanted;
+    if config.listen != old.listen {
+        // `deny: auto` was decided for listeners that are not to be.
+        let deny = &mut config.reach.destinations.deny_private;
+        *deny |= old.reach.destinations.deny_private;
+    }
+    config.listen.clone_from(&old.listen);
+    config.admin.clone_from(&old.admin);
+    config.certs.clone_from(&old.certs);
+    config.reach.destinations.own.clone_from(&old.reach.destinations.own);
+    config.limits = Limits { scopes: old.limits.scopes, ..config.limits };
+    config.buffers.replay_total = old.buffers.replay_total;
+    config.buffers.kept_total = old.buffers.kept_total;
+    config.metrics_host_limit = old.metrics_host_limit;
+    config.log = old.log;
+    config
+}
+
+/// What requests go by under a configuration.
+pub(in crate::app) fn terms(config: &Config, own: &[SocketAddr], pool: Pool) -> Terms {
+    let heads = config.heads;
+    Terms {
+        pool,
+        retry: config.retry,
+        buffers: config.buffers,
+        heads: HeadLimits { bytes: heads.bytes, fields: heads.fields, target_bytes: TARGET_BYTES },
+        manners: config.manners,
+        tunnel: config.tunnel.clone(),
+        intercept: config.intercept.clone(),
+        preset: config.preset,
+        control_headers: config.control_headers,
+        response_headers: config.response_headers,
+        destinations: destinations(config, own),
+        admission: Admission::new(config.clients.clone().unwrap_or_default()),
+        warn_held: config.warn_held,
+    }
+}
+
+/// The ways out under a configuration.
+pub(in crate::app) fn pool(
+    config: &Config,
+    own: &[SocketAddr],
+    never: &CertificateDer<'static>,
+    clock: &Clock,
+) -> Result<Pool, StartError> {
+    let reach = Reach { destinations: destinations(config, own), ..config.reach.clone() };
+    let pool = Pool::new(&reach, std::slice::from_ref(never), clock.clone());
+    pool.map_err(|why| StartError::Other(why.to_string()))
+}
+
+fn destinations(config: &Config, own: &[SocketAddr]) -> Destinations {
+    Destinations { own: own.to_vec(), ..config.reach.destinations.clone() }
+}
+
+/// How hosts are paced under a configuration.
+pub(in crate::app) fn rules(config: &Config) -> GateRules {
+    GateRules { default: config.pace.clone(), hosts: config.scopes.clone(), limits: config.limits }
+}
+
+/// The most the HTTP library reads.
+const TARGET_BYTES: usize = 65_534;
