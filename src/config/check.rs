@@ -7,6 +7,7 @@ use crate::config::section::{Report, Section};
 use crate::config::sense;
 use crate::config::settings::{Config, LogFormat, LogLevel, PublicPart};
 use crate::config::value::{self, Read, wrong};
+use crate::config::verdicts;
 use crate::flow::settings::{ControlHeaders, Preset, ResponseHeaders, Retry, Unsafe, WindowClose};
 use crate::net::settings::Roots;
 use crate::pace::rules::{Climb, Ladder, PaceRules};
@@ -155,6 +156,7 @@ fn repeats(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     retry.read("unsafe", &mut to.unsafe_methods, |node| value::word(node, &which), report);
     let retry_after = top.below("retry_after", report);
     retry_after.read("max", &mut to.retry_after_max, value::duration, report);
+    config.verdicts = verdicts::read(top, report);
 }
 
 /// Spec section 7. What the configuration names itself comes after.

@@ -2,7 +2,8 @@
 
 use crate::config::mistake::{Mistake, Place};
 
-/// Sections and their keys; the first is the top level. `scopes` has hosts for keys, `*` stands for one.
+/// Sections and their keys; the first is the top level. `scopes` has hosts and
+/// `verdicts` classes for keys, `*` stands for one.
 pub const SECTIONS: &[(&str, &[&str])] = &[
     (
         "",
@@ -18,6 +19,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "pace",
             "retry",
             "retry_after",
+            "verdicts",
             "tunnel",
             "scopes",
             "limits",
@@ -49,6 +51,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
         ],
     ),
     ("retry_after", &["max"]),
+    ("verdicts.*", &["match", "pace", "repeat"]),
     ("tunnel", &["hold", "idle", "deny_ports"]),
     ("scopes.*", &["ladder", "climb", "drain", "concurrency", "delay"]),
     (
@@ -79,7 +82,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
 const LATER: &[&str] = &[
     "via",
     "backoff",
-    "verdicts",
+    "verdicts.*.answer",
     "rules",
     "accounts",
     "routes",

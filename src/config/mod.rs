@@ -15,6 +15,7 @@ mod section;
 mod sense;
 pub mod settings;
 mod value;
+mod verdicts;
 
 #[cfg(test)]
 mod tests;

@@ -48,6 +48,11 @@ impl<'a> Section<'a> {
         Section::new("scopes.*", format!("scopes.{}", entry.key), Some(&entry.node), report)
     }
 
+    /// The section of one class in `verdicts`.
+    pub fn class(entry: &'a Entry, report: &mut Report) -> Section<'a> {
+        Section::new("verdicts.*", format!("verdicts.{}", entry.key), Some(&entry.node), report)
+    }
+
     fn new(name: &str, path: String, node: Option<&'a Node>, report: &mut Report) -> Section<'a> {
         let entries = entries(&path, node, report);
         let known = keys::of(name);

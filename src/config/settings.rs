@@ -4,6 +4,7 @@
 use crate::flow::settings::{
     Buffers, ControlHeaders, Intercept, Manners, Preset, ResponseHeaders, Retry, Tunnel,
 };
+use crate::judge::amend::Amendments;
 use crate::net::settings::{Destinations, Reach, Resolve, Roots};
 use crate::pace::rules::PaceRules;
 use crate::pace::scope::Host;
@@ -40,6 +41,8 @@ pub struct Config {
     pub limits: Limits,
     pub buffers: Buffers,
     pub heads: HeadLimits,
+    /// What is changed in the table of verdicts.
+    pub verdicts: Amendments,
     /// One line in the log when more requests than this are held.
     pub warn_held: usize,
     /// How long attempts under way may go on after the order to stop.
@@ -136,6 +139,7 @@ impl Default for Config {
             limits: Limits::default(),
             buffers: Buffers::default(),
             heads: HeadLimits { bytes: 64 * 1024, fields: 200 },
+            verdicts: Amendments::default(),
             warn_held: 500,
             shutdown_grace: Duration::from_secs(25),
             metrics_host_limit: 200,

@@ -5,8 +5,9 @@ use crate::clock::Tick;
 use crate::flow::job::Job;
 use crate::flow::journal::Start;
 use crate::flow::settings::Preset;
+use crate::flow::terms::Terms;
 use crate::flow::works::Flow;
-use crate::judge::classify::{Measure, classify};
+use crate::judge::classify::classify;
 use crate::judge::outcome::{Answer, Fault, FaultKind, Outcome, Sent};
 use crate::judge::verdict::{Class, PaceMove, Repeat};
 use crate::net::exchange::{Exchanged, Limits};
@@ -22,6 +23,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use std::future::ready;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -82,8 +84,8 @@ pub async fn make(flow: &Flow, job: &mut Job, permit: Permit) -> Attempted {
     if let Some(journal) = &flow.journal {
         journal.started(Start { due: permit.due(), rung: permit.rung() });
     }
-    let patience = job.terms.retry.abandoned_after;
-    let mut underway = Underway { flow, patience, permit: Some(permit), headless: true };
+    let terms = job.terms.clone();
+    let mut underway = Underway { flow, terms, permit: Some(permit), headless: true };
     let mut timing = Timing::default();
     let came = tokio::select! {
         biased;
@@ -104,8 +106,7 @@ pub async fn make(flow: &Flow, job: &mut Job, permit: Permit) -> Attempted {
 /// learns that its client gave up on it.
 struct Underway<'a> {
     flow: &'a Flow,
-    /// `retry.abandoned_after`.
-    patience: Duration,
+    terms: Arc<Terms>,
     permit: Option<Permit>,
     headless: bool,
 }
@@ -123,18 +124,21 @@ impl Underway<'_> {
 impl Drop for Underway<'_> {
     fn drop(&mut self) {
         if let Some(mut permit) = self.permit.take() {
-            given_up(self.flow, self.patience, &mut permit, self.headless);
+            given_up(self.flow, &self.terms, &mut permit, self.headless);
         }
     }
 }
 
 /// Counts an attempt that was not waited for to its end, and teaches what that means: after
-/// `patience` (`retry.abandoned_after`) without a head it was the site that hung.
-pub fn given_up(flow: &Flow, patience: Duration, permit: &mut Permit, headless: bool) -> Class {
+/// `retry.abandoned_after` without a head it was the site that hung.
+pub fn given_up(flow: &Flow, terms: &Terms, permit: &mut Permit, headless: bool) -> Class {
     let now = flow.clock.now();
-    let hung = headless && now.since(permit.started()) >= patience;
+    let hung = headless && now.since(permit.started()) >= terms.retry.abandoned_after;
     let (class, pace) = match hung {
-        true => (Class::Abandoned, PaceMove::Climb),
+        true => {
+            let class = Class::Abandoned;
+            (class, terms.verdicts.pace(class, PaceMove::Climb))
+        }
         false => (Class::ClientGone, PaceMove::Nothing),
     };
     flow.meter.attempt(permit.scope(), class);
@@ -197,8 +201,7 @@ async fn read(flow: &Flow, job: &Job, response: Response<Inbound>) -> Came {
 fn may_be_discarded(flow: &Flow, job: &Job, parts: &response::Parts) -> bool {
     let wall = flow.clock.wall();
     let answer = Answer { status: parts.status, headers: &parts.headers, arrived: wall };
-    let measure = Measure { retry_after_max: job.terms.retry.retry_after_max };
-    let verdict = classify(&Outcome::Answer(answer), &measure).verdict;
+    let verdict = classify(&Outcome::Answer(answer), &job.terms.measure()).verdict;
     verdict.repeat == Repeat::InWindow
         && job.is_repeatable(Sent::Perhaps, job.terms.retry.unsafe_methods)
 }

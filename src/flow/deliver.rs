@@ -38,6 +38,8 @@ pub enum Reply {
 pub struct Flowing {
     first: Option<Bytes>,
     rest: Inbound,
+    /// What it does to the pace if it breaks off.
+    pace: PaceMove,
     /// It broke off; said once what came before is out.
     broken: Option<Fault>,
     /// Done when the client has left: an origin that pauses gives no write to find it out by.
@@ -65,6 +67,7 @@ pub fn answer(flow: &Flow, mut job: Job, delivery: Delivery) -> Response<Reply> 
             let flowing = Flowing {
                 first: Some(first).filter(|first| !first.is_empty()),
                 rest,
+                pace: job.terms.verdicts.pace(Class::Truncated, PaceMove::Climb),
                 broken: None,
                 left: job.presence.reset(),
                 late: job.limits.deadline.map(|end| late(flow, end)),
@@ -347,7 +350,7 @@ impl Flowing {
     fn broke(&mut self, fault: Fault) {
         if let Some(mut permit) = self.permit.take() {
             let class = Class::Truncated;
-            let lesson = Lesson { pace: PaceMove::Climb, pause: None, class };
+            let lesson = Lesson { pace: self.pace, pause: None, class };
             self.flow.learn(&mut permit, lesson, self.flow.clock.now());
         }
         if let Some(trip) = &mut self.trip {

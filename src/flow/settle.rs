@@ -9,7 +9,7 @@ use crate::flow::job::{Job, LastAnswer, Share};
 use crate::flow::settings::Preset;
 use crate::flow::works::Flow;
 use crate::judge::again::{self, Bounds, Next, Standing, Why, Wish};
-use crate::judge::classify::{Judged, Measure, classify};
+use crate::judge::classify::{Judged, classify};
 use crate::judge::outcome::{Answer, Fault, Outcome, Sent};
 use crate::judge::page::{self, Evidence};
 use crate::judge::verdict::{Class, PaceMove, Verdict};
@@ -49,15 +49,14 @@ pub enum Delivery {
 pub fn settle(flow: &Flow, job: &mut Job, attempted: Attempted) -> Course {
     let Attempted { mut permit, came, timing } = attempted;
     flow.timed(&timing);
-    let patience = job.terms.retry.abandoned_after;
     let judged = match &came {
         Came::Left { headless } => {
-            let class = given_up(flow, patience, &mut permit, *headless);
+            let class = given_up(flow, &job.terms, &mut permit, *headless);
             job.tries.class = Some(class);
             return Course::Left;
         }
         Came::Late { headless } => {
-            let class = given_up(flow, patience, &mut permit, *headless);
+            let class = given_up(flow, &job.terms, &mut permit, *headless);
             job.tries.class = Some(class);
             return Course::GiveUp(late(job));
         }
@@ -77,7 +76,7 @@ fn answered(flow: &Flow, job: &Job, status: StatusCode, headers: &HeaderMap) -> 
 }
 
 fn judge(flow: &Flow, job: &Job, outcome: &Outcome<'_>) -> Judged {
-    let judged = classify(outcome, &Measure { retry_after_max: job.terms.retry.retry_after_max });
+    let judged = classify(outcome, &job.terms.measure());
     if let Some(hint) = judged.hint {
         flow.meter.hint("retry-after", hint.read.word());
     }

@@ -7,6 +7,8 @@ use crate::flow::ending::{Case, Ending};
 use crate::flow::settings::{
     Buffers, ControlHeaders, Intercept, Manners, Preset, ResponseHeaders, Retry, Tunnel,
 };
+use crate::judge::amend::Amendments;
+use crate::judge::classify::Measure;
 use crate::net::headers::request::HeadLimits;
 use crate::net::pool::Pool;
 use crate::net::target::Target;
@@ -32,9 +34,16 @@ pub struct Terms {
     /// Who may connect.
     pub admission: Admission,
     pub warn_held: usize,
+    /// What the configuration changes in the table of verdicts.
+    pub verdicts: Amendments,
 }
 
 impl Terms {
+    /// What verdicts go by.
+    pub fn measure(&self) -> Measure<'_> {
+        Measure { retry_after_max: self.retry.retry_after_max, amendments: &self.verdicts }
+    }
+
     /// Refuses a target that needs no look-up to be refused.
     pub fn check(&self, target: &Target) -> Result<(), Ending> {
         let Some(address) = target.host.ip() else { return Ok(()) };

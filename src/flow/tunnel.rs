@@ -10,7 +10,7 @@ use crate::flow::serve;
 use crate::flow::session::{Caller, Inside, Session};
 use crate::flow::terms::Terms;
 use crate::flow::works::Flow;
-use crate::judge::classify::{Measure, classify};
+use crate::judge::classify::classify;
 use crate::judge::outcome::{Fault, Outcome};
 use crate::judge::verdict::{Class, PaceMove};
 use crate::metrics::labels::TunnelMode;
@@ -201,8 +201,7 @@ async fn dial(
 }
 
 fn judged(terms: &Terms, fault: &Fault) -> (Class, PaceMove) {
-    let measure = Measure { retry_after_max: terms.retry.retry_after_max };
-    let verdict = classify(&Outcome::Fault(fault), &measure).verdict;
+    let verdict = classify(&Outcome::Fault(fault), &terms.measure()).verdict;
     (verdict.class, verdict.pace)
 }
 

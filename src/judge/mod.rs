@@ -3,6 +3,7 @@
 //! This room must not know about sockets, locks, sleeping or logging. Time comes in as an argument.
 
 pub mod again;
+pub mod amend;
 pub mod classify;
 pub mod hints;
 pub mod ourselves;

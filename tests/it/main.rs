@@ -1,6 +1,7 @@
 //! The proxy from outside: the real binary between scripted origins and raw clients. One module per
 //! behaviour; `world` is the stage they play on.
 
+mod amended;
 mod bodies;
 mod certificates;
 mod connects;

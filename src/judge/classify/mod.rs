@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::judge::amend::Amendments;
 use crate::judge::hints::{self, Hint};
 use crate::judge::outcome::{Answer, FaultKind, Outcome};
 use crate::judge::verdict::{Class, PaceMove, PageFault, Repeat, Verdict};
@@ -13,9 +14,11 @@ use std::time::Duration;
 
 /// What the table may be told about its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measure {
+pub struct Measure<'a> {
     /// `retry_after.max`: a longer wait is cut to it, and its request is answered now.
     pub retry_after_max: Duration,
+    /// `verdicts`.
+    pub amendments: &'a Amendments,
 }
 
 /// A verdict, and what was read on the way to it.
@@ -29,7 +32,15 @@ pub struct Judged {
 }
 
 /// What an outcome means.
-pub fn classify(outcome: &Outcome<'_>, measure: &Measure) -> Judged {
+pub fn classify(outcome: &Outcome<'_>, measure: &Measure<'_>) -> Judged {
+    let amendments = measure.amendments;
+    let withheld = matches!(outcome, Outcome::Answer(answer) if is_withheld(answer));
+    let outcome = &match outcome {
+        Outcome::Answer(answer) => {
+            Outcome::Answer(Answer { status: amendments.meant(answer.status), ..*answer })
+        }
+        Outcome::Fault(fault) => Outcome::Fault(fault),
+    };
     let hint = match outcome {
         Outcome::Answer(answer) if may_name_a_wait(answer.status) => {
             hints::retry_after(answer, measure.retry_after_max)
@@ -38,8 +49,9 @@ pub fn classify(outcome: &Outcome<'_>, measure: &Measure) -> Judged {
     };
     let wait = hint.and_then(|hint| hint.wait);
     let row = TABLE.iter().find(|row| row.on.holds(outcome, wait.is_some())).unwrap_or(&SERVED);
-    let withheld = matches!(outcome, Outcome::Answer(answer) if is_withheld(answer));
-    Judged { verdict: row.verdict(hint), hint, withheld }
+    let pace = amendments.pace(row.class, row.pace);
+    let repeat = amendments.repeat(row.class, row.repeat);
+    Judged { verdict: Row { pace, repeat, ..*row }.verdict(hint), hint, withheld }
 }
 
 /// One line of the table.

@@ -1,26 +1,37 @@
 //! The table of spec section 3, row by row.
 
 use super::*;
+use crate::judge::amend::Change;
 use crate::judge::outcome::{Fault as Failure, Sent};
 use http::HeaderMap;
 use http::header::RETRY_AFTER;
+use std::sync::LazyLock;
 use std::time::SystemTime;
 
-const MEASURE: Measure = Measure { retry_after_max: Duration::from_secs(3600) };
+static NONE: LazyLock<Amendments> = LazyLock::new(Amendments::default);
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
+
+fn measure(amendments: &Amendments) -> Measure<'_> {
+    Measure { retry_after_max: RETRY_AFTER_MAX, amendments }
+}
 
 fn answered(status: u16, retry_after: Option<&str>) -> Judged {
+    amended(status, retry_after, &NONE)
+}
+
+fn amended(status: u16, retry_after: Option<&str>, amendments: &Amendments) -> Judged {
     let mut headers = HeaderMap::new();
     if let Some(text) = retry_after {
         headers.insert(RETRY_AFTER, text.parse().unwrap());
     }
     let status = StatusCode::from_u16(status).unwrap();
     let arrived = SystemTime::UNIX_EPOCH;
-    classify(&Outcome::Answer(Answer { status, headers: &headers, arrived }), &MEASURE)
+    classify(&Outcome::Answer(Answer { status, headers: &headers, arrived }), &measure(amendments))
 }
 
 fn failed(kind: FaultKind) -> Verdict {
     let fault = Failure { kind, sent: Sent::Perhaps, detail: String::new() };
-    classify(&Outcome::Fault(&fault), &MEASURE).verdict
+    classify(&Outcome::Fault(&fault), &measure(&NONE)).verdict
 }
 
 #[track_caller]
@@ -45,7 +56,7 @@ fn a_limit_with_a_wait_climbs_and_pauses() {
 #[test]
 fn a_wait_over_the_cap_pauses_the_scope_and_answers_the_request() {
     let judged = answered(429, Some("9999999999"));
-    assert_eq!(judged.verdict.pause, Some(MEASURE.retry_after_max));
+    assert_eq!(judged.verdict.pause, Some(RETRY_AFTER_MAX));
     assert_eq!(judged.verdict.repeat, No);
     assert_eq!(judged.verdict.class, Class::ExplicitWait);
 }
@@ -160,4 +171,45 @@ fn every_class_has_a_row() {
     for class in Class::ALL {
         assert!(TABLE.iter().any(|row| row.class == class), "{class:?}");
     }
+}
+
+#[test]
+fn a_status_taken_for_a_class_is_judged_as_one_of_its_own() {
+    let mut amendments = Amendments::default();
+    amendments.take_for(403, 403, Class::RateLimited);
+    amendments.take_for(999, 999, Class::RateLimited);
+    amendments.take_for(502, 503, Class::Served);
+    amendments.take_for(400, 400, Class::Overloaded);
+    let check = |status, wait, class, pace, repeat| {
+        let verdict = amended(status, wait, &amendments).verdict;
+        assert_eq!(
+            (verdict.class, verdict.pace, verdict.repeat),
+            (class, pace, repeat),
+            "{status}"
+        );
+    };
+    check(403, None, Class::RateLimited, Climb, InWindow);
+    check(403, Some("9"), Class::ExplicitWait, Climb, InWindow);
+    check(999, None, Class::RateLimited, Climb, InWindow);
+    check(503, Some("9"), Class::Served, StepDown, No);
+    check(400, None, Class::Overloaded, Climb, InWindow);
+    check(404, None, Class::Served, StepDown, No);
+    check(504, None, Class::Overloaded, Climb, InWindow);
+    assert_eq!(amended(400, None, &amendments).verdict.page_fault, IfServedSince);
+    assert_eq!(amended(403, Some("9"), &amendments).verdict.pause, Some(Duration::from_secs(9)));
+}
+
+#[test]
+fn a_class_does_what_it_is_told_instead_of_its_row() {
+    let mut amendments = Amendments::default();
+    let quiet = Change { pace: Some(Nothing), repeat: Some(No) };
+    amendments.change(Class::Overloaded, quiet);
+    amendments.change(Class::Refused, Change { pace: Some(Climb), repeat: Some(InWindow) });
+    let verdict = amended(500, None, &amendments).verdict;
+    assert_eq!((verdict.class, verdict.pace, verdict.repeat), (Class::Overloaded, Nothing, No));
+    let verdict = amended(429, None, &amendments).verdict;
+    assert_eq!((verdict.pace, verdict.repeat), (Climb, InWindow));
+    let fault = Failure { kind: F::Refused, sent: Sent::Nothing, detail: String::new() };
+    let verdict = classify(&Outcome::Fault(&fault), &measure(&amendments)).verdict;
+    assert_eq!((verdict.class, verdict.pace, verdict.repeat), (Class::Refused, Climb, InWindow));
 }
