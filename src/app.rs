@@ -24,6 +24,7 @@ use crate::metrics::meter::Meter;
 use crate::metrics::text::{Evictions, Gauges, Reload};
 use crate::metrics::total::Totals;
 use crate::net::body::Budget;
+use crate::net::headers::via::Pseudonym;
 use crate::net::listen::{accept, listen};
 use crate::net::pool::Pool;
 use crate::state::gate::Gate;
@@ -32,6 +33,7 @@ use crate::state::timekeeper::Timekeeper;
 use bytes::Bytes;
 use http::Response;
 use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -203,6 +205,8 @@ fn assemble(
         alive: signs.alive,
         local: local(views.clone()),
         name: NAME,
+        // A hasher's keys are random: all that is needed to tell processes apart.
+        pseudonym: Pseudonym::new(NAME, RandomState::new().build_hasher().finish() as u32),
         line: Mutex::default(),
         crowded: Mutex::default(),
         named: Mutex::default(),

@@ -114,6 +114,7 @@ pub(in crate::app) fn terms(config: &Config, own: &[SocketAddr], pool: Pool) -> 
         preset: config.preset,
         control_headers: config.control_headers,
         response_headers: config.response_headers,
+        via: config.via,
         destinations: destinations(config, own),
         admission: Admission::new(config.clients.clone().unwrap_or_default()),
         warn_held: config.warn_held,

@@ -8,7 +8,9 @@ use crate::config::sense;
 use crate::config::settings::{Config, LogFormat, LogLevel, PublicPart};
 use crate::config::value::{self, Read, wrong};
 use crate::config::verdicts;
-use crate::flow::settings::{ControlHeaders, Preset, ResponseHeaders, Retry, Unsafe, WindowClose};
+use crate::flow::settings::{
+    ControlHeaders, Preset, ResponseHeaders, Retry, Unsafe, Via, WindowClose,
+};
 use crate::net::settings::Roots;
 use crate::pace::rules::{Climb, Ladder, PaceRules};
 use std::net::SocketAddr;
@@ -61,6 +63,8 @@ fn doors(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     ];
     let parse = |node: &Node| value::word(node, &which);
     top.read("response_headers", &mut config.response_headers, parse, report);
+    let messages = [("off", Via::Off), ("responses", Via::Responses), ("both", Via::Both)];
+    top.read("via", &mut config.via, |node| value::word(node, &messages), report);
 }
 
 fn listeners(node: &Node) -> Read<Vec<SocketAddr>> {

@@ -15,6 +15,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "clients",
             "control_headers",
             "response_headers",
+            "via",
             "resolve",
             "pace",
             "retry",
@@ -80,7 +81,6 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
 /// Keys of features that are planned and not built. They are errors, for a setting that does nothing
 /// is worse than none.
 const LATER: &[&str] = &[
-    "via",
     "backoff",
     "verdicts.*.answer",
     "rules",

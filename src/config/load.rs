@@ -139,12 +139,14 @@ fn variable_hint(path: &str) -> String {
         let below = variable(&keys::join(path, key));
         return format!("`{path}` is a section: set a key below it, like `{below}`");
     }
-    let names: Vec<String> = keys::paths().map(|path| variable(&path).to_lowercase()).collect();
-    let written = variable(path).to_lowercase();
+    // Without what all have in front, which would make all of them alike.
+    let bare = |path: &str| path.replace('.', "__");
+    let names: Vec<String> = keys::paths().map(|path| bare(&path)).collect();
+    let written = bare(path);
     let plain = |name: &str| name.replace("__", "_");
     let same = names.iter().map(String::as_str).find(|name| plain(name) == plain(&written));
     match same.or_else(|| keys::nearest(&written, names.iter().map(String::as_str), NEAR)) {
-        Some(name) => format!("did you mean `{}`?", name.to_uppercase()),
+        Some(name) => format!("did you mean `{PREFIX}{}`?", name.to_uppercase()),
         None => "`PACEGATE_RETRY__WINDOW` sets `window` under `retry:`".to_owned(),
     }
 }

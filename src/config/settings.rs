@@ -2,7 +2,7 @@
 //! `config/example.yaml`; a test holds the two together.
 
 use crate::flow::settings::{
-    Buffers, ControlHeaders, Intercept, Manners, Preset, ResponseHeaders, Retry, Tunnel,
+    Buffers, ControlHeaders, Intercept, Manners, Preset, ResponseHeaders, Retry, Tunnel, Via,
 };
 use crate::judge::amend::Amendments;
 use crate::net::settings::{Destinations, Reach, Resolve, Roots};
@@ -31,6 +31,7 @@ pub struct Config {
     pub manners: Manners,
     pub control_headers: ControlHeaders,
     pub response_headers: ResponseHeaders,
+    pub via: Via,
     pub reach: Reach,
     pub pace: PaceRules,
     /// Hosts with a pace of their own, each whole.
@@ -115,6 +116,7 @@ impl Default for Config {
             manners: Manners::default(),
             control_headers: ControlHeaders::Loopback,
             response_headers: ResponseHeaders::Minimal,
+            via: Via::Off,
             reach: Reach {
                 resolve: Resolve::default(),
                 destinations: Destinations {

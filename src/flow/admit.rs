@@ -10,7 +10,7 @@ use crate::flow::job::{Job, Limits, Tries};
 use crate::flow::record::{Facts, Trip};
 use crate::flow::reply::{Asked, reply};
 use crate::flow::session::{Caller, Session};
-use crate::flow::settings::ControlHeaders;
+use crate::flow::settings::{ControlHeaders, Via};
 use crate::flow::terms::Terms;
 use crate::flow::tunnel::{self, Connect, Unmade};
 use crate::flow::works::Flow;
@@ -20,6 +20,7 @@ use crate::net::body::Replay;
 use crate::net::headers::refusal::Refusal;
 use crate::net::headers::request::{Shape, forward, measure};
 use crate::net::headers::target::{RequestTarget, Scheme, Tunnel};
+use crate::net::headers::via::Circle;
 use crate::net::outbound::Outbound;
 use crate::net::target::Target;
 use crate::pace::scope::Client;
@@ -119,6 +120,7 @@ fn read(
     body: Shape,
 ) -> Result<Read, Ending> {
     measure(parts, &terms.heads).map_err(bad)?;
+    uncircled(flow, &parts.headers)?;
     let inside = session.inside.as_ref().map(|inside| &inside.tunnel);
     if inside.is_none() && parts.uri.authority().is_none() && is_local(session, parts) {
         return Ok(Read::Local);
@@ -150,6 +152,9 @@ fn read(
     };
     terms.check(&target)?;
     let passage = forward(parts, &meant, body).map_err(bad)?;
+    if terms.via == Via::Both {
+        flow.pseudonym.sign(&mut parts.headers, version);
+    }
     if passage.answer_here {
         return Ok(Read::LastHop(Box::new(meant)));
     }
@@ -162,6 +167,17 @@ fn read(
         wishes,
         accept,
     })))
+}
+
+/// Refuses what has been here, or has been everywhere.
+fn uncircled(flow: &Flow, headers: &HeaderMap) -> Result<(), Ending> {
+    let what = match flow.pseudonym.circle(headers) {
+        None => return Ok(()),
+        Some(Circle::Ours) => "the request has passed this proxy before, as its Via says",
+        Some(Circle::Long) => "the request has passed more than 20 proxies, as its Via says",
+    };
+    let advice = Some("Look at the proxies behind this one: one of them leads back here.");
+    Err(Ending { advice, ..Ending::new(Case::Loop, what) })
 }
 
 fn bad(refusal: Refusal) -> Ending {
@@ -263,6 +279,7 @@ async fn connect(
         return Err(refused(StatusCode::BAD_REQUEST, why).into());
     }
     let headers = request.headers();
+    uncircled(flow, headers)?;
     let tunnel = Tunnel::of(request.uri(), headers, Scheme::Https).map_err(bad)?;
     let caller = caller(flow, session, headers)?;
     let agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or("client");

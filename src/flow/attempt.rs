@@ -4,7 +4,7 @@
 use crate::clock::Tick;
 use crate::flow::job::Job;
 use crate::flow::journal::Start;
-use crate::flow::settings::Preset;
+use crate::flow::settings::{Preset, Via};
 use crate::flow::terms::Terms;
 use crate::flow::works::Flow;
 use crate::judge::classify::classify;
@@ -166,10 +166,14 @@ async fn exchange(
 
 async fn read(flow: &Flow, job: &Job, response: Response<Inbound>) -> Came {
     let (mut parts, body) = response.into_parts();
+    let version = parts.version;
     if let Err(kind) = forward(&mut parts, job.upgrade.is_some(), || flow.clock.wall()) {
         return Came::Fault(unusable(job, kind));
     }
     disown(&mut parts.headers, flow.name);
+    if job.terms.via != Via::Off {
+        flow.pseudonym.sign(&mut parts.headers, version);
+    }
     if parts.status == StatusCode::SWITCHING_PROTOCOLS {
         return Came::Switched(Response::from_parts(parts, body));
     }

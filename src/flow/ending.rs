@@ -279,7 +279,7 @@ impl Case {
                 S::BAD_GATEWAY,
                 "proxy_loop_detected",
                 "loop",
-                "The target is this proxy itself",
+                "The request leads back to this proxy",
                 "Check the URL. Its own pages are at http://pacegate.internal/ through the proxy.",
             ),
             Case::BadRequest(status) => row(

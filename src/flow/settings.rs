@@ -90,6 +90,14 @@ pub enum ResponseHeaders {
     Off,
 }
 
+/// Which messages say that they passed us (RFC 9110 §7.6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    Off,
+    Responses,
+    Both,
+}
+
 /// Whose `Pace-…` request fields are obeyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlHeaders {

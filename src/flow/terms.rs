@@ -5,7 +5,7 @@
 
 use crate::flow::ending::{Case, Ending};
 use crate::flow::settings::{
-    Buffers, ControlHeaders, Intercept, Manners, Preset, ResponseHeaders, Retry, Tunnel,
+    Buffers, ControlHeaders, Intercept, Manners, Preset, ResponseHeaders, Retry, Tunnel, Via,
 };
 use crate::judge::amend::Amendments;
 use crate::judge::classify::Measure;
@@ -30,6 +30,7 @@ pub struct Terms {
     pub preset: Preset,
     pub control_headers: ControlHeaders,
     pub response_headers: ResponseHeaders,
+    pub via: Via,
     pub destinations: Destinations,
     /// Who may connect.
     pub admission: Admission,

@@ -12,6 +12,7 @@ use crate::judge::verdict::Class;
 use crate::metrics::labels::{Phase, RequestOutcome, Source, TlsFailure};
 use crate::metrics::meter::{Meter, RequestEnd};
 use crate::net::body::Budget;
+use crate::net::headers::via::Pseudonym;
 use crate::pace::scope::{Client, Host};
 use crate::policy::wishes::Wishes;
 use crate::state::gate::Gate;
@@ -52,6 +53,8 @@ pub struct Flow {
     pub local: Local,
     /// Our name in Proxy-Status.
     pub name: &'static str,
+    /// Our name in Via.
+    pub pseudonym: Pseudonym,
     pub line: Mutex<OwnLine>,
     /// Whether `warn.held` was crossed and has been said.
     pub crowded: Mutex<bool>,

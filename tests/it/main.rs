@@ -34,6 +34,7 @@ mod trouble;
 mod tunnels;
 mod unread;
 mod verdicts;
+mod via;
 mod waited;
 mod waits;
 mod window;

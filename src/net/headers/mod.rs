@@ -14,3 +14,4 @@ pub mod status;
 pub mod target;
 #[cfg(test)]
 mod tests;
+pub mod via;
