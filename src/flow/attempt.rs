@@ -23,7 +23,6 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use std::future::ready;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -84,8 +83,8 @@ pub async fn make(flow: &Flow, job: &mut Job, permit: Permit) -> Attempted {
     if let Some(journal) = &flow.journal {
         journal.started(Start { due: permit.due(), rung: permit.rung() });
     }
-    let terms = job.terms.clone();
-    let mut underway = Underway { flow, terms, permit: Some(permit), headless: true };
+    let job = &*job;
+    let mut underway = Underway { flow, terms: &job.terms, permit: Some(permit), headless: true };
     let mut timing = Timing::default();
     let came = tokio::select! {
         biased;
@@ -106,7 +105,7 @@ pub async fn make(flow: &Flow, job: &mut Job, permit: Permit) -> Attempted {
 /// learns that its client gave up on it.
 struct Underway<'a> {
     flow: &'a Flow,
-    terms: Arc<Terms>,
+    terms: &'a Terms,
     permit: Option<Permit>,
     headless: bool,
 }
@@ -124,7 +123,7 @@ impl Underway<'_> {
 impl Drop for Underway<'_> {
     fn drop(&mut self) {
         if let Some(mut permit) = self.permit.take() {
-            given_up(self.flow, &self.terms, &mut permit, self.headless);
+            given_up(self.flow, self.terms, &mut permit, self.headless);
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::state::scopes::{Ready, Scopes};
 use crate::state::ticket::{Refusal, Ticket};
 use crate::state::visit::{Bounds, Joined, Learned, Lesson, Look};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
@@ -173,11 +174,7 @@ impl Gate {
         self.throttles_all.store(is_throttled(&book.default), Ordering::Relaxed);
         let old = std::mem::replace(&mut *lock(&self.book), book.clone());
         old.throttled().for_each(|host| self.scopes.unmark(host));
-        for cell in self.scopes.all() {
-            let (rules, first) = (book.of(cell.scope()), cell.first_rules());
-            let rules = if **rules == **first { first } else { rules }.clone();
-            self.visit(&cell, |house| house.hall.rules = rules);
-        }
+        self.scopes.all().iter().for_each(|cell| self.apply(&book, cell));
     }
 
     /// Does something in a row's hall, and what is left to do afterwards.
@@ -285,10 +282,28 @@ impl Gate {
     /// The row, made if there is none. A repeat that finds none failed before, and as a failure makes
     /// a row, somebody was served since, or it would still be there.
     pub(crate) fn row_of(&self, scope: &Host, last_served: Tick) -> Arc<Cell> {
-        self.scopes.find_or_make(scope, |scope| {
+        let by = RefCell::new(None);
+        let cell = self.scopes.find_or_make(scope, |scope| {
             let id = self.cells.fetch_add(1, Ordering::Relaxed);
-            Cell::new(id, scope.clone(), self.rules(scope), last_served)
-        })
+            let book = self.book();
+            let cell = Cell::new(id, scope.clone(), book.of(scope).clone(), last_served);
+            by.replace(Some(book));
+            cell
+        });
+        // A reload in between has not seen the row.
+        if let Some(by) = by.take() {
+            let book = self.book();
+            if !Arc::ptr_eq(&by, &book) {
+                self.apply(&book, &cell);
+            }
+        }
+        cell
+    }
+
+    fn apply(&self, book: &Book, cell: &Arc<Cell>) {
+        let (rules, first) = (book.of(cell.scope()), cell.first_rules());
+        let rules = if **rules == **first { first } else { rules }.clone();
+        self.visit(cell, |house| house.hall.rules = rules);
     }
 
     fn book(&self) -> Arc<Book> {
