@@ -269,6 +269,7 @@ fn gauges(gate: &Gate, pool: &Pool, keyring: &Keyring, reload: Reload, now: Tick
         evictions: Evictions { quiet: counters.evicted_quiet, idle: counters.evicted_idle },
         idle_connections: connections.idle as u64,
         busy_connections: connections.busy as u64,
+        unverified: pool.unverified(),
         leaves: keyring.issued(),
         ca_expiry: Some(keyring.root().not_after()),
         reload,

@@ -47,6 +47,7 @@ impl App {
             // A file of roots may have others in it by now.
             false => pool(&config, own, never, clock).inspect_err(|_| self.reload_failed())?,
         };
+        pool.carry_on(&self.flow.terms.read().pool);
         let paced =
             old.pace != config.pace || old.scopes != config.scopes || old.limits != config.limits;
         self.flow.terms.replace(terms(&config, own, pool));
@@ -130,8 +131,21 @@ pub(in crate::app) fn pool(
     clock: &Clock,
 ) -> Result<Pool, StartError> {
     let reach = Reach { destinations: destinations(config, own), ..config.reach.clone() };
+    warn_of_lenience(&reach);
     let pool = Pool::new(&reach, std::slice::from_ref(never), clock.clone());
     pool.map_err(|why| StartError::Other(why.to_string()))
+}
+
+/// What makes TLS with origins weaker is said whenever it begins.
+fn warn_of_lenience(reach: &Reach) {
+    for host in &reach.insecure {
+        let host = host.as_str();
+        tracing::warn!(host, "`tls.insecure`: the certificate of this host need not hold");
+    }
+    if reach.key_log {
+        let file = std::env::var("SSLKEYLOGFILE").unwrap_or_else(|_| "nowhere: unset".to_owned());
+        tracing::warn!(file, "`tls.key_log`: TLS secrets are written to the file SSLKEYLOGFILE");
+    }
 }
 
 fn destinations(config: &Config, own: &[SocketAddr]) -> Destinations {

@@ -66,6 +66,15 @@ pub fn host(text: &str) -> Result<Host, String> {
     })
 }
 
+/// One host.
+pub fn host_of(node: &Node) -> Read<Host> {
+    let text = text(node)?;
+    match host(text) {
+        Ok(host) => Ok(host),
+        Err(hint) => wrong(node, format!("has no host in `{}`", short(text)), hint),
+    }
+}
+
 /// A name to pass through: a host, or `*.example` for all below.
 pub fn name_pattern(node: &Node) -> Read<String> {
     let text = text(node)?;

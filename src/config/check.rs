@@ -219,6 +219,9 @@ fn ways(top: &Section<'_>, config: &mut Config, report: &mut Report) {
         _ => value::path(node).map(Roots::File),
     };
     tls.read("roots", &mut config.reach.roots, roots, report);
+    let hosts = |node: &Node| value::list(node, address::host_of);
+    tls.read("insecure", &mut config.reach.insecure, hosts, report);
+    tls.read("key_log", &mut config.reach.key_log, value::boolean, report);
     let destinations = top.below("destinations", report);
     let deny = |node: &Node| match value::text(node)? {
         "auto" => Ok(None),

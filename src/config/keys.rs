@@ -71,7 +71,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
         ],
     ),
     ("warn", &["held"]),
-    ("tls", &["intercept", "passthrough", "roots"]),
+    ("tls", &["intercept", "passthrough", "roots", "insecure", "key_log"]),
     ("destinations", &["deny", "allow"]),
     ("shutdown", &["grace"]),
     ("metrics", &["host_limit"]),
@@ -100,7 +100,6 @@ const LATER: &[&str] = &[
     "retry_after.profiles",
     "limits.attempts",
     "limits.response_body",
-    "tls.insecure",
     "scopes.*.law",
     "scopes.*.idle",
 ];

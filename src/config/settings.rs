@@ -125,6 +125,8 @@ impl Default for Config {
                     own: vec![proxy, admin],
                 },
                 roots: Roots::Auto,
+                insecure: Vec::new(),
+                key_log: false,
                 connect_timeout: Duration::from_secs(10),
                 idle_timeout: Duration::from_secs(60),
             },

@@ -33,6 +33,8 @@ pub struct Gauges {
     pub evictions: Evictions,
     pub idle_connections: u64,
     pub busy_connections: u64,
+    /// Certificates accepted that did not hold.
+    pub unverified: u64,
     /// Leaf certificates minted.
     pub leaves: u64,
     /// `None`: there is no CA.
@@ -100,6 +102,7 @@ pub(crate) struct Scrape {
     idle: IntCounter,
     lateness: GivenHistogram,
     connections: IntGaugeVec,
+    unverified: IntCounter,
     leaves: IntCounter,
     ca_expiry: IntGaugeVec,
     reload_successful: IntGauge,
@@ -129,6 +132,7 @@ impl Scrape {
             quiet: evictions.with_label_values(&["quiet"]),
             lateness: register.keep(GivenHistogram::new("start_error_seconds")),
             connections: register.gauges("origin_connections"),
+            unverified: register.counter("origin_unverified_total"),
             leaves: register.counter("leaf_certificates_issued_total"),
             ca_expiry: register.gauges("ca_expiry_timestamp_seconds"),
             reload_successful: register.gauge("config_last_reload_successful"),
@@ -146,6 +150,7 @@ impl Scrape {
         advance(&self.quiet, gauges.evictions.quiet);
         self.lateness.set(gauges.lateness.clone());
         advance(&self.leaves, gauges.leaves);
+        advance(&self.unverified, gauges.unverified);
         self.scopes.set(gauges.rows as i64);
         self.held.set(gauges.held as i64);
         let oldest = gauges.oldest_held.unwrap_or_default().as_secs_f64();

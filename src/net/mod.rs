@@ -14,6 +14,7 @@ pub mod http1;
 pub mod http2;
 pub mod inbound;
 pub mod lease;
+pub mod lenient;
 pub mod listen;
 pub mod literal;
 pub mod opening;

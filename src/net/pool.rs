@@ -12,11 +12,11 @@ use crate::net::lease::{Dialling, Home, Open, Stream};
 use crate::net::places::{Idle, MOST_IDLE, Place, Places, Shared};
 use crate::net::settings::Reach;
 use crate::net::target::Target;
-use crate::net::tls::{ClientTls, RootsError};
+use crate::net::tls::{ClientTls, Lenience, RootsError};
 use crate::state::permit::Permit;
 use rustls::pki_types::CertificateDer;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -43,6 +43,7 @@ pub(super) struct Inner {
     pub(super) idle_timeout: Duration,
     open: Arc<AtomicUsize>,
     places: Mutex<Places>,
+    unverified: Arc<AtomicU64>,
 }
 
 /// How fresh a pooled connection must be.
@@ -72,13 +73,19 @@ impl Pool {
         never: &[CertificateDer<'static>],
         clock: Clock,
     ) -> Result<Pool, RootsError> {
-        let tls = ClientTls::new(&reach.roots, never)?;
+        let lenience = Lenience {
+            insecure: reach.insecure.clone(),
+            key_log: reach.key_log,
+            ..Lenience::default()
+        };
+        let tls = ClientTls::with(&reach.roots, never, &lenience)?;
         let inner = Inner {
             dialler: Dialler::new(reach, tls, clock.clone()),
             clock,
             idle_timeout: reach.idle_timeout,
             open: Arc::default(),
             places: Mutex::default(),
+            unverified: lenience.accepted,
         };
         Ok(Pool { inner: Arc::new(inner) })
     }
@@ -100,6 +107,16 @@ impl Pool {
         let idle = places.idle + places.by_target.values().map(unused).sum::<usize>();
         let busy = self.inner.open.load(Relaxed).saturating_sub(idle);
         Counts { idle, busy }
+    }
+
+    /// How many certificates did not hold and were accepted so far (`tls.insecure`).
+    pub fn unverified(&self) -> u64 {
+        self.inner.unverified.load(Relaxed)
+    }
+
+    /// Goes on counting where the pool before it is.
+    pub fn carry_on(&self, before: &Pool) {
+        self.inner.unverified.fetch_max(before.unverified(), Relaxed);
     }
 
     /// Closes what carries no request.

@@ -16,6 +16,10 @@ pub struct Reach {
     pub resolve: Resolve,
     pub destinations: Destinations,
     pub roots: Roots,
+    /// Hosts whose certificates need not hold.
+    pub insecure: Vec<Host>,
+    /// TLS secrets go to the file that `SSLKEYLOGFILE` names.
+    pub key_log: bool,
     /// TCP and TLS set-up together.
     pub connect_timeout: Duration,
     /// A body, or a tunnel, that stands still for so long has broken off.

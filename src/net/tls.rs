@@ -3,15 +3,18 @@
 //! It must not know about sockets: a client configuration and a name come out.
 
 use crate::net::fault;
+use crate::net::lenient::Lenient;
 use crate::net::settings::Roots;
 use crate::net::target::Target;
-use rustls::client::Resumption;
+use crate::pace::scope::Host;
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use tokio_rustls::TlsConnector;
 
 use crate::judge::outcome::Fault;
@@ -52,6 +55,38 @@ impl fmt::Display for RootsError {
 
 impl std::error::Error for RootsError {}
 
+/// What is not as strict as it should be.
+#[derive(Clone, Debug, Default)]
+pub struct Lenience {
+    /// Hosts whose certificates need not hold.
+    pub insecure: Vec<Host>,
+    /// Secrets go to the file that `SSLKEYLOGFILE` names.
+    pub key_log: bool,
+    /// How many certificates did not hold and were accepted.
+    pub accepted: Arc<AtomicU64>,
+}
+
+impl Lenience {
+    fn soften(
+        &self,
+        config: &mut ClientConfig,
+        store: &Arc<RootCertStore>,
+    ) -> Result<(), RootsError> {
+        if self.key_log {
+            config.key_log = Arc::new(rustls::KeyLogFile::new());
+        }
+        if !self.insecure.is_empty() {
+            let provider = config.crypto_provider().clone();
+            let strict = WebPkiServerVerifier::builder_with_provider(store.clone(), provider);
+            let strict = strict.build().map_err(|why| RootsError::Library(why.to_string()))?;
+            let hosts = self.insecure.iter().map(|host| host.as_str().to_owned()).collect();
+            let lenient = Lenient::new(strict, hosts, self.accepted.clone());
+            config.dangerous().set_certificate_verifier(Arc::new(lenient));
+        }
+        Ok(())
+    }
+}
+
 /// Which protocols are offered in the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
@@ -68,6 +103,19 @@ impl ClientTls {
     ///
     /// The named file can't be read or holds no root.
     pub fn new(roots: &Roots, never: &[CertificateDer<'static>]) -> Result<ClientTls, RootsError> {
+        ClientTls::with(roots, never, &Lenience::default())
+    }
+
+    /// The same with exceptions.
+    ///
+    /// # Errors
+    ///
+    /// As [`ClientTls::new`].
+    pub fn with(
+        roots: &Roots,
+        never: &[CertificateDer<'static>],
+        lenience: &Lenience,
+    ) -> Result<ClientTls, RootsError> {
         let store = Arc::new(load(roots, never)?);
         let resumption = Resumption::in_memory_sessions(SESSIONS);
         let connector = |protocols: &[&[u8]]| {
@@ -77,6 +125,7 @@ impl ClientTls {
                 .map_err(|error| RootsError::Library(error.to_string()))?
                 .with_root_certificates(store.clone())
                 .with_no_client_auth();
+            lenience.soften(&mut config, &store)?;
             config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
             config.resumption = resumption.clone();
             Ok(TlsConnector::from(Arc::new(config)))

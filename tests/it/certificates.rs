@@ -234,6 +234,60 @@ fn what_is_sound_is_let_through() {
 }
 
 #[test]
+fn tls_insecure_lets_its_host_pass_and_no_other_and_says_so() {
+    let signers = Signers { trusted: Authority::new() };
+    let config = format!(
+        "tls: {{roots: {}, insecure: [shop.test]}}\n\
+         resolve: {{shop.test: 127.0.0.1, other.test: 127.0.0.1}}\n",
+        signers.trusted.file().display()
+    );
+    let world = World::start(&config);
+    world.await_log(&["shop.test", "tls.insecure", "need not hold"]);
+    let expired = || {
+        let mut params = leaf(&["shop.test", "other.test"]);
+        params.not_after = date_time_ymd(2020, 1, 1);
+        signers.signed(params)
+    };
+    let open = |config| {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        Origin::behind(listener, Some(config))
+    };
+    let origin = open(expired());
+    assert_eq!(ask(&world, "shop.test", origin.port()).text(), "unscripted");
+    world.await_log(&["shop.test", "does not hold and is accepted"]);
+    assert_eq!(world.metrics().count("pacegate_origin_unverified_total", &[]), 1.0);
+    let answer = ask(&world, "other.test", origin.port());
+    check("another host", &answer, "tls_certificate_error", "has expired");
+    assert_eq!(origin.arrivals().len(), 1);
+    // One that holds is nothing to count.
+    let sound = open(signers.signed(leaf(&["shop.test"])));
+    assert_eq!(ask(&world, "shop.test", sound.port()).text(), "unscripted");
+    assert_eq!(world.metrics().count("pacegate_origin_unverified_total", &[]), 1.0);
+    // What is too old is too old for everybody.
+    let (door, _) = saying(&HELLO_1_1);
+    assert_eq!(ask(&world, "shop.test", door.port()).status, 502);
+}
+
+#[test]
+fn secrets_are_written_down_only_where_both_file_and_setting_say_so() {
+    let authority = Authority::new();
+    let origin = Origin::https(&authority, &["shop.test"]);
+    for (setting, written) in [("", false), (", key_log: true", true)] {
+        let folder = Folder::new();
+        let secrets = folder.path().join("secrets");
+        let roots = authority.file().display();
+        let config =
+            format!("tls: {{roots: {roots}{setting}}}\nresolve: {{shop.test: 127.0.0.1}}\n");
+        let world = World::start_with_variable(&config, "SSLKEYLOGFILE", &secrets);
+        assert_eq!(ask(&world, "shop.test", origin.port()).text(), "unscripted");
+        let text = std::fs::read_to_string(&secrets).unwrap_or_default();
+        assert_eq!(text.contains("CLIENT_TRAFFIC_SECRET_0"), written, "{setting}: {text}");
+        let warned = world.log().iter().any(|line| line.contains("tls.key_log"));
+        assert_eq!(warned, written, "{setting}");
+    }
+}
+
+#[test]
 fn a_handshake_that_goes_wrong_is_a_502_that_says_how() {
     let (_signers, world, _folder) = world();
     let protocol = "tls_protocol_error";

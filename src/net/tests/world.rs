@@ -35,6 +35,8 @@ pub(super) fn reach() -> Reach {
         resolve: Resolve::default(),
         destinations: Destinations { deny_private: false, allow: vec![], own: vec![] },
         roots: Roots::Auto,
+        insecure: vec![],
+        key_log: false,
         connect_timeout: CONNECT,
         idle_timeout: IDLE,
     }
