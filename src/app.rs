@@ -266,7 +266,11 @@ fn gauges(gate: &Gate, pool: &Pool, keyring: &Keyring, reload: Reload, now: Tick
             counts: counters.lateness.to_vec(),
             sum: Duration::from_nanos(counters.lateness_sum_nanos),
         },
-        evictions: Evictions { quiet: counters.evicted_quiet, idle: counters.evicted_idle },
+        evictions: Evictions {
+            quiet: counters.evicted_quiet,
+            idle: counters.evicted_idle,
+            full: counters.evicted_full,
+        },
         idle_connections: connections.idle as u64,
         busy_connections: connections.busy as u64,
         unverified: pool.unverified(),

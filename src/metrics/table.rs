@@ -112,7 +112,11 @@ pub const FAMILIES: [Family; 39] = [
     ),
     counter("host_label_overflow_total", &[], "Requests counted as host _other."),
     gauge("scopes", &[], "Scopes with a row."),
-    counter("evictions_total", &["reason"], "Rows that went: quiet on rung 0, or not asked for."),
+    counter(
+        "evictions_total",
+        &["reason"],
+        "Rows that went: quiet on rung 0, not asked for, or for others.",
+    ),
     gauge("build_info", &["version"], "Always 1; which build this is."),
 ];
 

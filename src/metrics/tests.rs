@@ -190,7 +190,7 @@ fn totals_of_other_rooms_are_shown_as_they_are_and_never_fall() {
     let gauges = Gauges {
         grants: 7,
         rows_by_rung: vec![0, 2],
-        evictions: Evictions { idle: 3, quiet: 0 },
+        evictions: Evictions { idle: 3, ..Evictions::default() },
         lateness: Spread {
             bounds: vec![Duration::from_micros(100), Duration::from_millis(5)],
             counts: vec![4, 2, 1],

@@ -63,6 +63,8 @@ pub struct Evictions {
     pub quiet: u64,
     /// Nobody had asked for them for long.
     pub idle: u64,
+    /// They kept nobody any more, and their place was wanted.
+    pub full: u64,
 }
 
 /// The content type of [`Meter::text`].
@@ -100,6 +102,7 @@ pub(crate) struct Scrape {
     oldest_held: prometheus::GaugeVec,
     quiet: IntCounter,
     idle: IntCounter,
+    full: IntCounter,
     lateness: GivenHistogram,
     connections: IntGaugeVec,
     unverified: IntCounter,
@@ -130,6 +133,7 @@ impl Scrape {
             oldest_held: register.seconds_gauges("oldest_held_seconds"),
             idle: evictions.with_label_values(&["idle"]),
             quiet: evictions.with_label_values(&["quiet"]),
+            full: evictions.with_label_values(&["full"]),
             lateness: register.keep(GivenHistogram::new("start_error_seconds")),
             connections: register.gauges("origin_connections"),
             unverified: register.counter("origin_unverified_total"),
@@ -148,6 +152,7 @@ impl Scrape {
         advance(&self.wakeups, gauges.wakeups);
         advance(&self.idle, gauges.evictions.idle);
         advance(&self.quiet, gauges.evictions.quiet);
+        advance(&self.full, gauges.evictions.full);
         self.lateness.set(gauges.lateness.clone());
         advance(&self.leaves, gauges.leaves);
         advance(&self.unverified, gauges.unverified);

@@ -73,6 +73,8 @@ pub enum Eviction {
     Quiet,
     /// Nobody asked for it in its `idle` time.
     Idle,
+    /// Its pace kept nobody any more, and there was no row left for another scope.
+    Full,
 }
 
 impl Cell {

@@ -231,6 +231,9 @@ impl Gate {
     ) -> Learned {
         let mut known = cell.cloned();
         let lasting = lesson.pace == PaceMove::Climb || lesson.pause.is_some();
+        if lasting && known.is_none() {
+            self.make_room(scope);
+        }
         loop {
             let cell = match known.take().or_else(|| self.scopes.find(scope)) {
                 Some(cell) => cell,
@@ -248,6 +251,7 @@ impl Gate {
     }
 
     fn try_claim_row(self: &Arc<Self>, ticket: &Ticket, now: Tick) -> Option<Permit> {
+        self.make_room(&ticket.scope);
         loop {
             let cell = match self.scopes.find(&ticket.scope) {
                 Some(cell) => cell,

@@ -67,6 +67,8 @@ pub struct Counters {
     /// Rows removed because the rung was 0 and nobody waited, and because nobody asked for long.
     pub evicted_quiet: u64,
     pub evicted_idle: u64,
+    /// Rows that made room for others.
+    pub evicted_full: u64,
     pub rows: usize,
     pub held: usize,
     /// How late starts were after the moment they were due: counts by [`LATENESS`], the last for
@@ -95,6 +97,7 @@ pub(crate) struct Tally {
     pub wakeups: AtomicU64,
     evicted_quiet: AtomicU64,
     evicted_idle: AtomicU64,
+    evicted_full: AtomicU64,
     lateness: [AtomicU64; LATENESS.len() + 1],
     lateness_sum_nanos: AtomicU64,
 }
@@ -113,6 +116,7 @@ impl Tally {
         match why {
             Eviction::Quiet => &self.evicted_quiet,
             Eviction::Idle => &self.evicted_idle,
+            Eviction::Full => &self.evicted_full,
         }
     }
 
@@ -124,6 +128,7 @@ impl Tally {
             wakeups: of(&self.wakeups),
             evicted_quiet: of(&self.evicted_quiet),
             evicted_idle: of(&self.evicted_idle),
+            evicted_full: of(&self.evicted_full),
             rows,
             held,
             lateness: std::array::from_fn(|bucket| of(&self.lateness[bucket])),

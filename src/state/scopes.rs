@@ -5,10 +5,11 @@
 
 use crate::pace::scope::Host;
 use crate::state::cell::Cell;
-use crate::sync::{AtomicU32, AtomicUsize, Ordering};
+use crate::sync::{AtomicU32, AtomicUsize, Mutex, Ordering, lock};
 use dashmap::DashMap;
+use std::collections::VecDeque;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// All rows.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub struct Scopes {
     marks: AtomicUsize,
     filter: Box<[AtomicU32]>,
     rows: DashMap<Host, Arc<Cell>, BuildHasherDefault<Ready>>,
+    /// The rows to look at first when one must go; some are gone already.
+    order: Mutex<VecDeque<Weak<Cell>>>,
     most: usize,
     /// Whose row newcomers share once `most` rows are active.
     shared: Host,
@@ -28,7 +31,8 @@ impl Scopes {
         let filter = (0..FILTER).map(|_| AtomicU32::new(0)).collect();
         let shared = Host::parse(SHARED).expect("an underscore and letters are a name");
         let rows = DashMap::default();
-        Scopes { marks: AtomicUsize::new(0), filter, rows, most, shared }
+        let order = Mutex::new(VecDeque::new());
+        Scopes { marks: AtomicUsize::new(0), filter, rows, order, most, shared }
     }
 
     /// Makes a host be looked up even without a row.
@@ -67,12 +71,35 @@ impl Scopes {
             self.mark(host);
             match self.rows.entry(host.clone()) {
                 dashmap::Entry::Vacant(vacant) => {
-                    vacant.insert(made.clone());
+                    drop(vacant.insert(made.clone()));
+                    self.line_up(&made);
                     return made;
                 }
                 dashmap::Entry::Occupied(_) => {}
             }
             self.unmark(host);
+        }
+    }
+
+    /// Whether there is no row left for this host, which has none.
+    pub fn lacks_room(&self, host: &Host) -> bool {
+        self.is_full() && !self.rows.contains_key(host)
+    }
+
+    /// Some rows that might make way, others every time: the longest not looked at.
+    pub fn candidates(&self) -> Vec<Arc<Cell>> {
+        let mut order = lock(&self.order);
+        let count = order.len().min(CANDIDATES);
+        let rows: Vec<_> = order.drain(..count).filter_map(|row| row.upgrade()).collect();
+        order.extend(rows.iter().map(Arc::downgrade));
+        rows
+    }
+
+    fn line_up(&self, made: &Arc<Cell>) {
+        let mut order = lock(&self.order);
+        order.push_back(Arc::downgrade(made));
+        if order.len() > 2 * self.rows.len() + FILTER {
+            order.retain(|row| row.strong_count() > 0);
         }
     }
 
@@ -134,5 +161,7 @@ impl Hasher for Ready {
 
 /// Buckets of the filter: at 1,000 rows 3 % of healthy hosts go on to the map.
 const FILTER: usize = 1 << 15;
+/// So many are looked at for one that makes way: some microseconds.
+const CANDIDATES: usize = 8;
 /// Not a name that DNS would resolve.
 const SHARED: &str = "_other";

@@ -1,5 +1,7 @@
 //! Forgets: rows that have nothing more to say, and those nobody asks for any longer.
 
+use crate::pace::decide::{Decision, From};
+use crate::pace::scope::Host;
 use crate::pace::slot::Slot;
 use crate::state::cell::Eviction;
 use crate::state::gate::Gate;
@@ -14,6 +16,21 @@ impl Gate {
                 self.visit(cell, |house| house.expire());
             }
             tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Gate {
+    /// With all rows taken, some make way for `scope` if they can: a host that never failed is not
+    /// to wait for strangers. (More than one where the shared row is one too many.)
+    pub(crate) fn make_room(&self, scope: &Host) {
+        if self.scopes.lacks_room(scope) {
+            for row in self.scopes.candidates() {
+                self.visit(&row, |house| house.make_way());
+                if !self.scopes.lacks_room(scope) {
+                    return;
+                }
+            }
         }
     }
 }
@@ -33,6 +50,22 @@ impl House<'_> {
         });
         if gone.is_ok() {
             self.effects.retired = Some(Eviction::Quiet);
+        }
+        gone.is_ok()
+    }
+
+    /// The row goes for another scope's sake, if whoever comes next could start at once.
+    pub fn make_way(&mut self) -> bool {
+        let slot = self.cell.slot();
+        if !self.is_quiet() || self.hall.may_go(slot, From::Street, self.now) != Decision::Go {
+            return false;
+        }
+        let gone = self.cell.change(|now| {
+            let rests = now.in_flight == 0 && now.last_start == slot.last_start;
+            (rests && !now.dead).then_some(Slot { dead: true, ..now })
+        });
+        if gone.is_ok() {
+            self.effects.retired = Some(Eviction::Full);
         }
         gone.is_ok()
     }

@@ -90,6 +90,34 @@ fn when_all_rows_are_taken_newcomers_share_one() {
 }
 
 #[test]
+fn a_row_that_keeps_nobody_makes_way_for_a_newcomer_and_no_other_does() {
+    let limits = Limits { scopes: 3, ..Limits::default() };
+    let world = World::with(GateRules { limits, ..GateRules::default() });
+    let host = |name: &str| Host::parse(name).unwrap();
+    let ticket = |name| Ticket { scope: host(name), ..world.ticket(1) };
+    let teach = |name, pause| {
+        let mut attempt = Permit::plain(host(name), world.now(), true);
+        attempt.learn(&world.gate, Lesson { pause, ..stalled() }, world.now());
+    };
+    teach("free.example", None);
+    teach("paused.example", Some(seconds(60)));
+    teach("waits.example", None);
+    let held = [world.claim(ticket("waits.example")), world.claim(ticket("waits.example"))];
+    // All rows keep somebody: a newcomer that fails shares one, and so does the next.
+    teach("new.example", None);
+    assert!(world.gate.try_claim(&ticket("other.example"), world.now()).is_none());
+    world.pass(seconds(3));
+    let healthy = world.gate.try_claim(&ticket("other.example"), world.now());
+    assert!(healthy.is_some(), "strangers are none of its business");
+    teach("new.example", None);
+    let row = |name| world.gate.row(&host(name)).map(|row| row.rung);
+    assert_eq!((row("free.example"), row("new.example")), (None, Some(1)));
+    assert_eq!((row("paused.example"), row("waits.example")), (Some(1), Some(1)));
+    assert!(world.gate.counters().evicted_full >= 1);
+    drop(held);
+}
+
+#[test]
 fn hosts_have_rules_of_their_own() {
     let slow = PaceRules { delay: seconds(1), ..PaceRules::default() };
     let hosts = [(shop(), slow)].into();
