@@ -37,6 +37,7 @@ mod verdicts;
 mod via;
 mod waited;
 mod waits;
+mod weight;
 mod window;
 mod words;
 #[expect(dead_code, reason = "a stage has more props than the plays of the day use")]
