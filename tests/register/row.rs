@@ -59,8 +59,9 @@ impl Decision {
     pub const fn text(self) -> &'static str {
         match self {
             Decision::Via => {
-                "`Via` is off by default: people who scrape don't want to announce a proxy. Loops \
-                 are found by comparing the resolved target with our own listeners."
+                "`Via` is off by default: people who scrape don't want to announce a proxy. With \
+                 `via: both` the statement holds. Loops are also found by comparing the resolved \
+                 target with our own listeners."
             }
             Decision::RawTargets => {
                 "A fragment in a target is cut off and never forwarded, instead of being refused."

@@ -16,7 +16,7 @@ rows! {
     row_055 "RFC 9110 §7.6.3" "Via is appended to every message, both ways"
         deviates(Via, [via_is_added_where_it_is_asked_for]) [via_is_appended];
     row_056 "RFC 9110 §7.6" "a request that has been here already is not forwarded again"
-        met [a_loop_ends];
+        met [a_loop_ends, a_message_that_was_here_is_known];
     row_057 "RFC 9110 §7.6.2" "Max-Forwards: 0 is answered, others count down, on OPTIONS and TRACE only"
         met [max_forwards_counts_down];
     row_058 "RFC 9110 §9.3.8" "a TRACE that the proxy answers shows no credentials"
@@ -124,6 +124,7 @@ fn via_is_added_where_it_is_asked_for(play: &Play) {
     let (request, answer) = passed(play, "Via: 1.0 first\r\n", "Via: 1.1 cdn\r\n");
     goes_on(&request, "via", "1.0 first");
     goes_on(&answer, "via", "1.1 cdn");
+    via_is_appended(&play.with("via: both\n"));
 }
 
 fn a_loop_ends(play: &Play) {
@@ -139,6 +140,21 @@ fn a_loop_ends(play: &Play) {
         let inner = client.response_to("CONNECT").map_or(502, |answer| answer.status);
         assert!(inner >= 400, "a tunnel to itself, in a tunnel to itself: {inner}");
     }
+}
+
+/// Of a proxy that signs in Via; others are asked with what they sign by default.
+fn a_message_that_was_here_is_known(play: &Play) {
+    let signing = if play.is_ours() { &play.with("via: both\n") } else { play };
+    let get = |fields: &str| {
+        let head = "GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n";
+        signing.ask(format!("{head}{fields}\r\n"))
+    };
+    assert_eq!(get("").status, 200);
+    let Some(via) = signing.arrival().header("via") else { return };
+    let before = signing.plain.arrivals().len();
+    let answer = get(&format!("Via: 1.1 other, {via}\r\n"));
+    assert!(answer.status >= 400, "answered {}", answer.status);
+    assert_eq!(signing.plain.arrivals().len(), before, "it went round");
 }
 
 fn max_forwards_counts_down(play: &Play) {
