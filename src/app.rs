@@ -27,6 +27,7 @@ use crate::net::body::Budget;
 use crate::net::headers::via::Pseudonym;
 use crate::net::listen::{accept, listen};
 use crate::net::pool::Pool;
+use crate::net::room::Room;
 use crate::state::gate::Gate;
 use crate::state::picture::LATENESS;
 use crate::state::timekeeper::Timekeeper;
@@ -199,6 +200,7 @@ fn assemble(
         meter,
         clock,
         terms,
+        room: Room::of(descriptors()),
         replays: Budget::new(config.buffers.replay_total),
         kept: Budget::new(config.buffers.kept_total),
         draining: signs.draining,
@@ -289,10 +291,19 @@ fn local(views: Views) -> Local {
     })
 }
 
+/// How many descriptors we may have.
+fn descriptors() -> u64 {
+    rlimit::Resource::NOFILE.get_soft().unwrap_or(FEW_DESCRIPTORS)
+}
+
 async fn accept_all(flow: Arc<Flow>, listener: TcpListener, mut draining: watch::Receiver<bool>) {
     loop {
-        let (socket, peer) = tokio::select! {
-            accepted = accept(&listener) => accepted,
+        let accepted = async {
+            let place = flow.room.place().await;
+            (place, accept(&listener).await)
+        };
+        let (place, (socket, peer)) = tokio::select! {
+            accepted = accepted => accepted,
             _ = draining.changed() => return,
         };
         if !flow.terms.read().admission.admits(peer.ip()) {
@@ -302,7 +313,7 @@ async fn accept_all(flow: Arc<Flow>, listener: TcpListener, mut draining: watch:
         let flow = flow.clone();
         let alive = flow.alive.clone();
         tokio::spawn(async move {
-            serve::connection(flow, socket, peer).await;
+            serve::connection(flow, socket, peer, place).await;
             drop(alive);
         });
     }
@@ -351,6 +362,7 @@ impl App {
         let grace = settings.config.shutdown_grace;
         readiness.send_replace(Readiness::Draining);
         draining.send_replace(true);
+        flow.room.close();
         flow.gate.drain();
         drop(flow);
         let finished = tokio::time::timeout(grace, async {
@@ -364,6 +376,8 @@ impl App {
     }
 }
 
+/// What most systems give at least.
+const FEW_DESCRIPTORS: u64 = 1024;
 const NAME: &str = "pacegate";
 const NOT_ADMITTED: &[u8] = b"HTTP/1.1 403 Forbidden\r\ncontent-type: text/plain\r\n\
     proxy-status: pacegate; error=http_request_denied\r\nconnection: close\r\n\r\n\

@@ -152,6 +152,7 @@ impl Case {
             FaultKind::NotHttp(_) => Case::NotHttp,
             FaultKind::HeadTooLarge => Case::HeadTooLarge,
             FaultKind::UpgradeFailed => Case::UpgradeFailed,
+            FaultKind::NoDescriptor => Case::LineFull,
             FaultKind::Prohibited(_) => Case::Prohibited,
             FaultKind::OwnListener => Case::Loop,
             FaultKind::ClientBody => Case::BadRequest(StatusCode::BAD_REQUEST),

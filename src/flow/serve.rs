@@ -11,6 +11,7 @@ use crate::flow::settings::Manners;
 use crate::flow::streams::{Given, Leave, Streams};
 use crate::flow::works::Flow;
 use crate::net::headers::request::HeadLimits;
+use crate::net::room::{Place, full};
 use crate::net::speak::{Aside, Speaker};
 use crate::net::wire::Wire;
 use http::header::{CONNECTION, HeaderValue};
@@ -24,13 +25,14 @@ use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 /// Serves a connection that a listener accepted, to its end.
-pub async fn connection(flow: Arc<Flow>, socket: TcpStream, peer: SocketAddr) {
-    let Ok((wire, local)) = Wire::new(socket).and_then(|wire| {
+pub async fn connection(flow: Arc<Flow>, socket: TcpStream, peer: SocketAddr, place: Place) {
+    let Ok((wire, local)) = Wire::new(socket, place).and_then(|wire| {
         let local = wire.local()?;
         Ok((wire, local))
     }) else {
@@ -54,7 +56,7 @@ pub fn http1<T>(
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (peer, draining) = (session.peer, flow.draining.clone());
+    let (peer, draining, room) = (session.peer, flow.draining.clone(), flow.room.watch());
     let terms = flow.terms.read();
     let (heads, manners) = (terms.heads, terms.manners);
     let mut builder = http1::Builder::new();
@@ -69,11 +71,14 @@ where
     let session = Arc::new(session);
     let aside = speaker.aside();
     aside.awaits_head();
+    let told = aside.clone();
     let service =
         service_fn(move |request| handle(flow.clone(), session.clone(), aside.clone(), request));
     let connection =
         Box::pin(builder.serve_connection(TokioIo::new(speaker), service).with_upgrades());
-    to_its_end(connection, |it| it.graceful_shutdown(), draining, peer)
+    // Whoever was accepted is served once, if it comes to that.
+    let may_end = move || told.has_served() || *draining.borrow();
+    to_its_end(connection, |it| it.graceful_shutdown(), (room, may_end), peer)
 }
 
 /// Serves HTTP/2 on a connection, to its end.
@@ -85,7 +90,7 @@ pub fn http2<T>(
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (peer, draining) = (session.peer, flow.draining.clone());
+    let (peer, signs) = (session.peer, (flow.draining.clone(), flow.room.watch()));
     let terms = flow.terms.read();
     let (heads, manners) = (terms.heads, terms.manners);
     let streams = Streams::new(flow.clock.clone(), manners.unread);
@@ -102,7 +107,7 @@ where
         async move { admit::answer(&flow, &session, request).await.map(|it| it.map(Given::new)) }
     });
     let connection = Box::pin(builder.serve_connection(TokioIo::new(io), service));
-    while_used(connection, |it| it.graceful_shutdown(), draining, peer, (streams, manners))
+    while_used(connection, |it| it.graceful_shutdown(), signs, peer, (streams, manners))
 }
 
 /// A little over our own limits, whose refusals say more. HTTP/2 counts 32 bytes more a field (RFC
@@ -112,27 +117,29 @@ fn list_bytes(heads: &HeadLimits) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// Drives a connection to its end; when the process drains, `finish` lets it end with what it has.
+/// Drives a connection to its end; when the process drains, or others wait for its place, `finish`
+/// lets it end with what it has.
 async fn to_its_end<C>(
     mut connection: Pin<Box<C>>,
     finish: impl FnOnce(Pin<&mut C>),
-    mut draining: watch::Receiver<bool>,
+    (mut room, may_end): (watch::Receiver<bool>, impl Fn() -> bool),
     peer: SocketAddr,
 ) where
     C: Future<Output = hyper::Result<()>>,
 {
-    let news = draining.clone();
-    let mut drained = pin!(drained(&mut draining));
+    let news = room.clone();
+    let mut full = pin!(full(&mut room, &may_end));
     // A connection is polled with every read and write. The wait is registered once, and after that
     // a look at a number tells whether it may be over.
-    let mut waits = false;
+    let (mut waits, mut crowded) = (false, false);
     let first = poll_fn(|context| {
         if let Poll::Ready(ended) = connection.as_mut().poll(context) {
             return Poll::Ready(Some(ended));
         }
         let again = !waits || news.has_changed().unwrap_or(true);
-        waits = true;
-        match again && drained.as_mut().poll(context).is_ready() {
+        (waits, crowded) = (true, if again { *news.borrow() } else { crowded });
+        let ends = crowded && may_end();
+        match ends || (again && full.as_mut().poll(context).is_ready()) {
             true => Poll::Ready(None),
             false => Poll::Pending,
         }
@@ -154,15 +161,14 @@ async fn to_its_end<C>(
 async fn while_used<C>(
     mut connection: Pin<Box<C>>,
     finish: impl Fn(Pin<&mut C>),
-    mut draining: watch::Receiver<bool>,
+    (mut draining, mut room): (watch::Receiver<bool>, watch::Receiver<bool>),
     peer: SocketAddr,
     (streams, manners): (Streams, Manners),
 ) where
     C: Future<Output = hyper::Result<()>>,
 {
-    let (mut finishing, mut from) = (false, Tick::ZERO);
+    let (mut finishing, mut from, mut idle) = (false, Tick::ZERO, manners.idle);
     loop {
-        let idle = if finishing { manners.unread } else { manners.idle };
         tokio::select! {
             biased;
             ended = &mut connection => {
@@ -179,9 +185,13 @@ async fn while_used<C>(
                 Leave::Idle => {}
             },
             () = drained(&mut draining), if !finishing => {}
+            () = full(&mut room, &|| true), if !finishing && idle > SHORT_IDLE => {
+                idle = SHORT_IDLE;
+                continue;
+            }
         }
         finish(connection.as_mut());
-        (finishing, from) = (true, streams.now());
+        (finishing, from, idle) = (true, streams.now(), manners.unread);
     }
 }
 
@@ -200,6 +210,9 @@ async fn handle(
 ) -> Result<Response<Reply>, Gone> {
     aside.begins(!request.body().is_end_stream());
     let tunnel = request.method() == Method::CONNECT;
+    if !tunnel {
+        aside.serves();
+    }
     let old = request.version() == Version::HTTP_10;
     let mut response = admit::answer(&flow, &session, request).await?;
     let status = response.status();
@@ -214,6 +227,8 @@ async fn handle(
 
 /// What lines have around names and values: the library's limit is on all of a head.
 const LINES: usize = 8 * 1024;
+/// Of a connection whose place others wait for.
+const SHORT_IDLE: Duration = Duration::from_millis(500);
 /// Per connection (http.md row 99).
 const STREAMS: u32 = 100;
 /// Of answers not yet taken by a slow client, per stream; the library's default is 400 KiB.

@@ -13,6 +13,7 @@ use crate::metrics::labels::{Phase, RequestOutcome, Source, TlsFailure};
 use crate::metrics::meter::{Meter, RequestEnd};
 use crate::net::body::Budget;
 use crate::net::headers::via::Pseudonym;
+use crate::net::room::Room;
 use crate::pace::scope::{Client, Host};
 use crate::policy::wishes::Wishes;
 use crate::state::gate::Gate;
@@ -45,6 +46,8 @@ pub struct Flow {
     pub clock: Clock,
     /// What requests whose head is read now go by.
     pub terms: Current,
+    /// The places for clients.
+    pub room: Room,
     pub replays: Budget,
     pub kept: Budget,
     pub draining: watch::Receiver<bool>,

@@ -81,6 +81,8 @@ pub enum FaultKind {
     RefusedStream,
     /// An HTTP/2 origin asked for calm (ENHANCE_YOUR_CALM).
     Calm,
+    /// We have no descriptor left to connect with.
+    NoDescriptor,
     /// The address may not be reached from here.
     Prohibited(IpAddr),
     /// The target is one of our own listeners.

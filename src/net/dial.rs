@@ -9,28 +9,27 @@ use crate::clock::{Clock, Tick};
 use crate::judge::outcome::{Fault, FaultKind};
 use crate::net::connect_io::{Io, Wire};
 use crate::net::fault;
-use crate::net::listen::{FULL_PAUSE, is_full, keep_alive};
+use crate::net::listen::{FULL_PAUSE, is_full};
+use crate::net::race::{family, race};
 use crate::net::reachable;
 use crate::net::resolve::Resolver;
 use crate::net::settings::{Destinations, Reach};
 use crate::net::target::Target;
 use crate::net::tls::{self, ClientTls, Offer};
-use std::future::{Future, poll_fn};
-use std::io;
+use std::fmt;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// Dials.
-#[derive(Debug)]
 pub struct Dialler {
     resolver: Resolver,
     destinations: Destinations,
     tls: ClientTls,
     connect_timeout: Duration,
     clock: Clock,
+    /// Closes what has no use at the moment, for its descriptor.
+    make_room: Box<dyn Fn() + Send + Sync>,
 }
 
 /// A connection to speak HTTP on.
@@ -52,13 +51,19 @@ pub enum Protocol {
 
 impl Dialler {
     /// A dialler that goes by `reach`.
-    pub fn new(reach: &Reach, tls: ClientTls, clock: Clock) -> Dialler {
+    pub fn new(
+        reach: &Reach,
+        tls: ClientTls,
+        clock: Clock,
+        make_room: impl Fn() + Send + Sync + 'static,
+    ) -> Dialler {
         Dialler {
             resolver: Resolver::new(reach.resolve.clone(), clock.clone()),
             destinations: reach.destinations.clone(),
             tls,
             connect_timeout: reach.connect_timeout,
             clock,
+            make_room: Box::new(make_room),
         }
     }
 
@@ -73,8 +78,7 @@ impl Dialler {
     ///
     /// Whatever kept it from coming about within `retry.connect_timeout`; nothing was sent.
     pub async fn http(&self, target: &Target, offer: Offer) -> Result<Dialled, Fault> {
-        let began = self.clock.now();
-        let stream = self.tcp(target).await?;
+        let (stream, began) = self.connected(target).await?;
         let wire = Wire::new(stream);
         let (io, protocol) = match target.secure {
             false => (Io::plain(wire), Protocol::Http1),
@@ -89,12 +93,21 @@ impl Dialler {
     ///
     /// Whatever kept it from coming about within `retry.connect_timeout`.
     pub async fn tcp(&self, target: &Target) -> Result<TcpStream, Fault> {
+        self.connected(target).await.map(|(stream, _)| stream)
+    }
+
+    /// The same, and since when its time counts.
+    async fn connected(&self, target: &Target) -> Result<(TcpStream, Tick), Fault> {
         let began = self.clock.now();
         let limit = self.connect_timeout;
         let asked = tokio::time::timeout(limit, self.resolver.addresses(target)).await;
         let found = asked.map_err(|_| fault::lookup_timeout(&target.host, limit))??;
         let addresses = self.allowed(target, found)?;
-        let racing = tokio::time::timeout(self.left(began), race(addresses));
+        let found = self.clock.now();
+        let first = self.socket(target, &addresses).await?;
+        // What we lack ourselves is not the site's time.
+        let began = began + self.clock.now().since(found);
+        let racing = tokio::time::timeout(self.left(began), race(addresses, first));
         let stream = match racing.await {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => {
@@ -107,7 +120,29 @@ impl Dialler {
             }
         };
         self.check_home(target, &stream)?;
-        Ok(stream)
+        Ok((stream, began))
+    }
+
+    /// A socket for the first address. Without a descriptor left it waits for one: an attempt that
+    /// ends, or an idle connection that is closed, leaves some.
+    async fn socket(
+        &self,
+        target: &Target,
+        addresses: &[SocketAddr],
+    ) -> Result<Option<TcpSocket>, Fault> {
+        let began = self.clock.now();
+        loop {
+            match addresses.first().map(|address| family(*address)).transpose() {
+                Err(error) if is_full(&error) => {}
+                // What else is wrong shows when it is tried.
+                socket => return Ok(socket.ok().flatten()),
+            }
+            (self.make_room)();
+            if self.clock.now().since(began) >= FULL_PATIENCE {
+                return Err(fault::no_descriptor(target));
+            }
+            tokio::time::sleep(FULL_PAUSE).await;
+        }
     }
 
     async fn secured(
@@ -164,6 +199,12 @@ impl Dialler {
     }
 }
 
+impl fmt::Debug for Dialler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Dialler")
+    }
+}
+
 /// Families in turn, beginning with the resolver's first choice (RFC 8305 §4).
 fn interleave(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
@@ -179,112 +220,5 @@ fn interleave(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     turns
 }
 
-/// Connects to the first address that lets us; the error is the most telling one.
-pub(super) async fn race(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
-    let mut waiting = addresses.into_iter();
-    let mut running: Vec<Pin<Box<dyn Future<Output = io::Result<TcpStream>> + Send>>> = Vec::new();
-    let mut worst: Option<io::Error> = None;
-    loop {
-        match waiting.next() {
-            Some(address) => running.push(Box::pin(connect(address))),
-            None if running.is_empty() => {
-                return Err(worst.unwrap_or_else(|| io::ErrorKind::AddrNotAvailable.into()));
-            }
-            None => {}
-        }
-        let more = waiting.len() > 0;
-        let mut pause = pin!(tokio::time::sleep(STAGGER));
-        let ended = poll_fn(|context| {
-            if let Some(result) = first_ready(&mut running, context) {
-                return Poll::Ready(Some(result));
-            }
-            if more && pause.as_mut().poll(context).is_ready() {
-                return Poll::Ready(None);
-            }
-            Poll::Pending
-        });
-        match ended.await {
-            Some(Ok(stream)) => return Ok(stream),
-            Some(Err(error)) => worst = Some(more_telling(worst, error)),
-            None => {}
-        }
-    }
-}
-
-fn first_ready<T>(
-    running: &mut Vec<Pin<Box<dyn Future<Output = T> + Send>>>,
-    context: &mut Context<'_>,
-) -> Option<T> {
-    for index in 0..running.len() {
-        if let Poll::Ready(result) = running[index].as_mut().poll(context) {
-            drop(running.swap_remove(index));
-            return Some(result);
-        }
-    }
-    None
-}
-
-/// A port that refuses says more than a network that can't be reached, and a server that hangs up
-/// or is silent more than a port of its other family that nobody listens on.
-fn more_telling(before: Option<io::Error>, now: io::Error) -> io::Error {
-    match before {
-        Some(before) if telling(before.kind()) >= telling(now.kind()) => before,
-        Some(_) | None => now,
-    }
-}
-
-#[expect(clippy::wildcard_enum_match_arm, reason = "the library's enum, which grows")]
-fn telling(kind: io::ErrorKind) -> u8 {
-    match kind {
-        io::ErrorKind::ConnectionReset
-        | io::ErrorKind::ConnectionAborted
-        | io::ErrorKind::BrokenPipe
-        | io::ErrorKind::TimedOut => 2,
-        io::ErrorKind::ConnectionRefused => 1,
-        _other => 0,
-    }
-}
-
-async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
-    let stream = once_there_is_room(address).await?;
-    // Without it a request waits for the acknowledgement of what was written before: 40 ms.
-    stream.set_nodelay(true)?;
-    keep_alive(&stream)?;
-    Ok(stream)
-}
-
-/// Connects; without a descriptor left it waits for one, for that says nothing about the site.
-async fn once_there_is_room(address: SocketAddr) -> io::Result<TcpStream> {
-    for _ in 0..FULL_TRIES {
-        match TcpStream::connect(address).await {
-            Err(error) if is_full(&error) => tokio::time::sleep(FULL_PAUSE).await,
-            connected => return connected,
-        }
-    }
-    TcpStream::connect(address).await
-}
-
-/// A second: below every sensible `retry.connect_timeout`, whose end would be the site's fault.
-const FULL_TRIES: u32 = 20;
-/// RFC 8305 §5: the recommended Connection Attempt Delay.
-const STAGGER: Duration = Duration::from_millis(250);
-
-#[cfg(test)]
-mod tests {
-    use super::more_telling;
-    use std::io::ErrorKind;
-
-    #[test]
-    fn of_several_addresses_the_most_telling_error_is_told() {
-        use ErrorKind::{ConnectionRefused, ConnectionReset, HostUnreachable, TimedOut};
-        let check = |one: ErrorKind, other: ErrorKind, want| {
-            for (before, now) in [(one, other), (other, one)] {
-                assert_eq!(more_telling(Some(before.into()), now.into()).kind(), want);
-            }
-        };
-        check(ConnectionReset, ConnectionRefused, ConnectionReset);
-        check(TimedOut, ConnectionRefused, TimedOut);
-        check(ConnectionRefused, HostUnreachable, ConnectionRefused);
-        check(ConnectionReset, HostUnreachable, ConnectionReset);
-    }
-}
+/// For a descriptor: most attempts end within it.
+const FULL_PATIENCE: Duration = Duration::from_secs(60);

@@ -64,6 +64,12 @@ pub fn forbidden(target: &Target, kind: FaultKind) -> Fault {
     unsent(kind, detail)
 }
 
+/// There was no descriptor for a socket, for longer than one is waited for.
+pub fn no_descriptor(target: &Target) -> Fault {
+    let detail = format!("No descriptor was free to connect to {target} (ulimit -n).");
+    unsent(FaultKind::NoDescriptor, detail)
+}
+
 /// TCP did not connect.
 pub fn connect(target: &Target, error: &io::Error) -> Fault {
     match error.kind() {

@@ -79,15 +79,19 @@ impl Pool {
             ..Lenience::default()
         };
         let tls = ClientTls::with(&reach.roots, never, &lenience)?;
-        let inner = Inner {
-            dialler: Dialler::new(reach, tls, clock.clone()),
-            clock,
-            idle_timeout: reach.idle_timeout,
-            open: Arc::default(),
-            places: Mutex::default(),
-            unverified: lenience.accepted,
-        };
-        Ok(Pool { inner: Arc::new(inner) })
+        let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
+            let pool = inner.clone();
+            let make_room = move || pool.upgrade().iter().for_each(|pool| pool.close_idle());
+            Inner {
+                dialler: Dialler::new(reach, tls, clock.clone(), make_room),
+                clock,
+                idle_timeout: reach.idle_timeout,
+                open: Arc::default(),
+                places: Mutex::default(),
+                unverified: lenience.accepted,
+            }
+        });
+        Ok(Pool { inner })
     }
 
     /// A connected socket with nothing said on it: for a blind tunnel.
@@ -118,10 +122,16 @@ impl Pool {
     pub fn carry_on(&self, before: &Pool) {
         self.inner.unverified.fetch_max(before.unverified(), Relaxed);
     }
+}
+
+impl Inner {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     /// Closes what carries no request.
-    pub fn close_idle(&self) {
-        let mut places = self.inner.lock();
+    pub(super) fn close_idle(&self) {
+        let mut places = self.lock();
         let mut closed = Vec::new();
         for place in places.by_target.values_mut() {
             closed.append(&mut place.idle);
@@ -130,12 +140,6 @@ impl Pool {
         places.idle = 0;
         drop(places);
         drop(closed);
-    }
-}
-
-impl Inner {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A pooled connection to `target`, if there is a good one.

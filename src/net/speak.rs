@@ -50,6 +50,8 @@ struct State {
     head: FirstHead,
     /// The request under way has a body, which may not be read to its end.
     has_body: bool,
+    /// A request other than a CONNECT has begun.
+    serves: bool,
     /// What comes is no longer HTTP, and somebody reads it.
     handed_over: bool,
 }
@@ -63,6 +65,7 @@ impl Default for State {
             head: FirstHead::Anything,
             heard: Heard::Nothing,
             has_body: false,
+            serves: false,
             handed_over: false,
         }
     }
@@ -121,6 +124,16 @@ impl Aside {
         let mut state = self.lock();
         state.has_body = has_body;
         state.head = FirstHead::Anything;
+    }
+
+    /// The request that has begun is one to answer, and no CONNECT.
+    pub fn serves(&self) {
+        self.lock().serves = true;
+    }
+
+    /// Whether a request was served on the connection, or is being: it owes its client nothing else.
+    pub fn has_served(&self) -> bool {
+        self.lock().serves
     }
 
     /// The connection is somebody else's from here on: an upgrade or a tunnel.

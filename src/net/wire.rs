@@ -3,6 +3,7 @@
 //! This room must not know about HTTP. The watch sees a hang-up without reading: below TLS, with
 //! unread bytes, and while the HTTP library isn't looking.
 
+use crate::net::room::Place;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -19,6 +20,8 @@ pub struct Wire {
     /// more: reading through a shared reference does neither.
     read: OwnedReadHalf,
     write: Arc<OwnedWriteHalf>,
+    /// Among those that descriptors are for.
+    _place: Place,
 }
 
 /// Tells when the client at the other end hangs up.
@@ -40,10 +43,10 @@ pub enum HangUp {
 impl Wire {
     /// Takes an accepted connection. Small answers leave at once: without TCP_NODELAY a first
     /// answer over TLS is 40 ms late.
-    pub fn new(socket: TcpStream) -> io::Result<Wire> {
+    pub fn new(socket: TcpStream, place: Place) -> io::Result<Wire> {
         socket.set_nodelay(true)?;
         let (read, write) = socket.into_split();
-        Ok(Wire { read, write: Arc::new(write) })
+        Ok(Wire { read, write: Arc::new(write), _place: place })
     }
 
     /// A watch on the other end.
@@ -130,6 +133,7 @@ impl AsyncWrite for Wire {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::room::Room;
     use std::time::Duration;
     use tokio::io::AsyncWriteExt;
     use tokio::net::TcpListener;
@@ -138,7 +142,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (accepted, _) = listener.accept().await.unwrap();
-        (client, Wire::new(accepted).unwrap())
+        (client, Wire::new(accepted, Room::of(0).place().await).unwrap())
     }
 
     #[tokio::test]

@@ -7,6 +7,7 @@ mod certificates;
 mod connects;
 mod corners;
 mod counted;
+mod descriptors;
 mod documents;
 mod endless;
 mod faults;

@@ -117,7 +117,7 @@ pub const TABLE: &[Row] = &[
     row(Class::Truncated,       Climb,    InWindow, IfSingledOut,
         Fault(|f| matches!(f, F::Truncated | F::Stuck))),
     row(Class::Soft,            Nothing,  InWindow, Site,
-        Fault(|f| matches!(f, F::DnsTimeout | F::RefusedStream))),
+        Fault(|f| matches!(f, F::DnsTimeout | F::RefusedStream | F::NoDescriptor))),
     row(Class::Refused,         Nothing,  No,       Site,
         Fault(|f| matches!(f, F::Refused))),
     row(Class::Dns,             Nothing,  No,       Site,

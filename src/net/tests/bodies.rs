@@ -38,7 +38,7 @@ async fn an_origin_that_answers_before_it_has_read_is_answered_for() {
     let pool = pool();
     for _ in 0..20 {
         let pool = pool.clone();
-        pool.close_idle();
+        pool.inner.close_idle();
         assert_eq!(fetch(&pool, &shop.target(), &get()).await, ok(503, "busy", false));
     }
 }

@@ -24,7 +24,7 @@ async fn a_connection_serves_one_request_after_the_other() {
     assert_eq!(fetch(&pool, &shop.target(), &get()).await, ok(200, "hello", true));
     assert_eq!((shop.connections(), shop.requests()), (1, 2));
     assert_eq!(pool.counts(), Counts { idle: 1, busy: 0 });
-    pool.close_idle();
+    pool.inner.close_idle();
     assert_eq!(pool.counts(), Counts { idle: 0, busy: 0 });
 }
 

@@ -2,7 +2,7 @@
 
 use super::world::{fetch, get, ok, origin, pool_with, reach, send, target};
 use crate::judge::outcome::{FaultKind, Sent};
-use crate::net::dial::race;
+use crate::net::race::race;
 use crate::net::settings::Override;
 use crate::net::target::Target;
 use crate::pace::scope::Host;
@@ -87,7 +87,7 @@ async fn a_dead_address_costs_a_quarter_of_a_second() {
     let address = alive.local_addr().expect("address");
     let began = crate::clock::Clock::runtime();
     let start = began.now();
-    let stream = race(vec![dead, address]).await.expect("the other one");
+    let stream = race(vec![dead, address], None).await.expect("the other one");
     let took = began.now().since(start);
     assert_eq!(stream.peer_addr().expect("peer"), address);
     assert!(took >= Duration::from_millis(250) && took < Duration::from_secs(2), "{took:?}");
@@ -103,9 +103,9 @@ async fn a_refusal_is_followed_by_the_next_address_at_once() {
     let address = alive.local_addr().expect("address");
     let clock = crate::clock::Clock::runtime();
     let start = clock.now();
-    race(vec![refusing, address]).await.expect("the other one");
+    race(vec![refusing, address], None).await.expect("the other one");
     assert!(clock.now().since(start) < Duration::from_secs(2));
-    let error = race(vec![refusing]).await.expect_err("nobody");
+    let error = race(vec![refusing], None).await.expect_err("nobody");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
 }
 

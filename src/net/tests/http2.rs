@@ -45,7 +45,7 @@ async fn a_burst_to_an_origin_known_to_speak_http2_dials_once() {
     .await;
     let (pool, to) = (ca.pool(), secure(NAME, shop.port));
     fetch(&pool, &to, &get()).await.expect("answer");
-    pool.close_idle();
+    pool.inner.close_idle();
     let mut burst = JoinSet::new();
     for _ in 0..10 {
         let (pool, to) = (pool.clone(), to.clone());

@@ -45,6 +45,14 @@ impl World {
         World::launch(config, command, &[])
     }
 
+    /// The same with so many descriptors and no more.
+    pub fn start_within(descriptors: u32, config: &str) -> World {
+        let mut command = Command::new("sh");
+        let limited = format!("ulimit -n {descriptors} && exec \"$0\" \"$@\"");
+        command.args(["-c", &limited, BINARY]);
+        World::launch(config, command, &[])
+    }
+
     fn launch(config: &str, command: Command, arguments: &[&str]) -> World {
         let folder = Folder::new();
         let file = folder.write("pacegate.yaml", config);
