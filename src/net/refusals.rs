@@ -4,15 +4,29 @@
 
 use crate::clock::Clock;
 
+/// How far the head had come that was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It was not complete in time, and that is why it can't be read.
+    Late,
+    /// Not even its first line was complete.
+    InItsLine,
+    AfterItsLine,
+}
+
 /// The library's own answer to a request it can't read, told by its head: it alone has no `Date`
-/// (ours always do). Ours in its place says what happened. `late`: the request's head was not
-/// complete in time, and that is why it can't be read.
-pub fn reworded(bytes: &[u8], late: bool, clock: &Clock) -> Option<Vec<u8>> {
+/// (ours always do). Ours in its place says what happened.
+pub fn reworded(bytes: &[u8], refused: Refused, clock: &Clock) -> Option<Vec<u8>> {
     let head = bytes.strip_suffix(b"\r\ncontent-length: 0\r\n\r\n")?;
     let refusal = REFUSALS.iter().find(|(status, _, _)| {
         head.starts_with(b"HTTP/1.1 ") && head[9..].starts_with(status.as_bytes())
     })?;
-    let (status, title, advice) = if late { &LATE } else { refusal };
+    let (status, title, advice) = match (refused, refusal.0) {
+        (Refused::Late, _) => &LATE,
+        // The library counts a target without end as a head too large.
+        (Refused::InItsLine, "431") => &TOO_LONG,
+        (Refused::InItsLine | Refused::AfterItsLine, _) => refusal,
+    };
     let date = b"\r\ndate: ";
     if head.windows(date.len()).any(|window| window.eq_ignore_ascii_case(date)) {
         return None;
@@ -31,6 +45,9 @@ pub fn reworded(bytes: &[u8], late: bool, clock: &Clock) -> Option<Vec<u8>> {
 const LATE: (&str, &str, &str) =
     ("408", "Request Timeout", "The head of the request was not complete within 10 s.");
 
+const TOO_LONG: (&str, &str, &str) =
+    ("414", "URI Too Long", "The request target is longer than 65,534 bytes.");
+
 /// What the library answers by itself: status, title, what to do.
 const REFUSALS: [(&str, &str, &str); 3] = [
     (
@@ -38,7 +55,7 @@ const REFUSALS: [(&str, &str, &str); 3] = [
         "Bad Request",
         "The request could not be read as HTTP/1.1: check its first line and fields.",
     ),
-    ("414", "URI Too Long", "The request target is longer than 65,534 bytes."),
+    TOO_LONG,
     (
         "431",
         "Request Header Fields Too Large",

@@ -6,7 +6,7 @@
 
 use crate::clock::Clock;
 use crate::net::literal::{BRACKETS, bracketed};
-use crate::net::refusals::reworded;
+use crate::net::refusals::{Refused, reworded};
 use crate::net::stall::Stall;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -29,6 +29,8 @@ pub struct Speaker<T> {
     lingering: Option<Pin<Box<Sleep>>>,
     /// Runs while the first head on the connection is incomplete.
     late: Option<Pin<Box<Sleep>>>,
+    /// Since our last byte a line has ended: the next head's first, if it is large.
+    line: bool,
     /// Runs while the client takes too little of what we write.
     stall: Stall,
 }
@@ -162,6 +164,7 @@ impl<T> Speaker<T> {
             clock,
             lingering: None,
             late: None,
+            line: false,
             stall: Stall::new(unread),
         }
     }
@@ -180,12 +183,23 @@ impl<T> Speaker<T> {
         self.aside.lock().between
     }
 
-    fn is_late(&self) -> bool {
-        self.aside.lock().head == FirstHead::Late
+    /// How far the head has come that the library can't read.
+    fn refused(&self) -> Refused {
+        match self.aside.lock().head {
+            FirstHead::Late => Refused::Late,
+            FirstHead::Anything | FirstHead::Awaited if self.line => Refused::AfterItsLine,
+            FirstHead::Anything | FirstHead::Awaited => Refused::InItsLine,
+        }
     }
 
     fn set_between(&self, between: bool) {
         self.aside.lock().between = between;
+    }
+
+    /// Bytes of an answer go out: what is read now is another head.
+    fn answer(&mut self) {
+        self.set_between(false);
+        self.line = false;
     }
 
     /// The connection without us.
@@ -299,6 +313,9 @@ impl<T: AsyncRead + Unpin> AsyncRead for Speaker<T> {
         let Poll::Ready(result) = Pin::new(&mut self.inner).poll_read(cx, buffer) else {
             return self.poll_late(cx, buffer);
         };
+        if !self.line {
+            self.line = buffer.filled()[before..].contains(&b'\n');
+        }
         let mut state = self.aside.lock();
         if state.heard == Heard::Nothing {
             state.heard = match &result {
@@ -326,12 +343,12 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Speaker<T> {
     ) -> Poll<io::Result<usize>> {
         ready!(self.poll_own(cx))?;
         if self.is_between()
-            && let Some(answer) = reworded(bytes, self.is_late(), &self.clock)
+            && let Some(answer) = reworded(bytes, self.refused(), &self.clock)
         {
             self.pending = answer;
             return Poll::Ready(Ok(bytes.len()));
         }
-        self.set_between(false);
+        self.answer();
         let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
         self.poll_stalled(cx, written)
     }
@@ -345,7 +362,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Speaker<T> {
             return self.poll_write(cx, single);
         }
         ready!(self.poll_own(cx))?;
-        self.set_between(false);
+        self.answer();
         let written = Pin::new(&mut self.inner).poll_write_vectored(cx, slices);
         self.poll_stalled(cx, written)
     }

@@ -151,6 +151,7 @@ fn a_long_target_is_a_414(play: &Play) {
     };
     assert_eq!(play.ask(get(8000)).status, 200);
     play.refuses(get(100 * 1024), &[414]);
+    play.refuses(get(1024 * 1024), &[414]);
 }
 
 fn large_fields_are_a_431(play: &Play) {
