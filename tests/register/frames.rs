@@ -1,26 +1,9 @@
 //! HTTP/2 frame by frame, for requests that a library would refuse to send.
 
 use crate::world::client::Client;
-
-/// A frame as it was read.
-#[derive(Clone, Debug)]
-pub struct Frame {
-    pub kind: u8,
-    pub flags: u8,
-    pub stream: u32,
-    pub payload: Vec<u8>,
-}
-
-pub const DATA: u8 = 0;
-pub const HEADERS: u8 = 1;
-pub const RST_STREAM: u8 = 3;
-pub const SETTINGS: u8 = 4;
-pub const PING: u8 = 6;
-pub const GOAWAY: u8 = 7;
-pub const CONTINUATION: u8 = 9;
-
-pub const END_STREAM: u8 = 1;
-pub const END_HEADERS: u8 = 4;
+use crate::world::frames::{
+    END_HEADERS, END_STREAM, Frame, GOAWAY, HEADERS, PING, RST_STREAM, SETTINGS,
+};
 
 /// How a stream ended, from what the peer sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

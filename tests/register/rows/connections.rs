@@ -1,9 +1,10 @@
 //! Rows 97 to 101: HTTP/2 connections, with origins and as a whole.
 
-use crate::frames::{CONTINUATION, END_HEADERS, END_STREAM, Fate, Frames, HEADERS, block};
+use crate::frames::{Fate, Frames, block};
 use crate::play::{Cannot, Play};
 use crate::rows::streams::get;
 use crate::world::answer::{Answer, Then};
+use crate::world::frames::{CONTINUATION, END_HEADERS, END_STREAM, HEADERS};
 use crate::world::streams::{block_on, empty};
 use std::panic::panic_any;
 
@@ -107,7 +108,7 @@ fn floods_end(play: &Play) {
     let ended = gives_up(&mut frames, |frames, number| {
         let stream = number * 2 + 1;
         frames.try_send(HEADERS, END_HEADERS | END_STREAM, stream, &head)
-            && frames.try_send(crate::frames::RST_STREAM, 0, stream, &8_u32.to_be_bytes())
+            && frames.try_send(crate::world::frames::RST_STREAM, 0, stream, &8_u32.to_be_bytes())
     });
     assert!(ended, "20,000 resets");
     // Others live on.

@@ -1,7 +1,8 @@
 //! Rows 86 to 96: the heads of HTTP/2 requests.
 
-use crate::frames::{DATA, END_STREAM, Fate};
+use crate::frames::Fate;
 use crate::play::Play;
+use crate::world::frames::{DATA, END_STREAM};
 
 rows! {
     row_086 "RFC 9113 §8.2.2" "connection fields over HTTP/2: malformed"
