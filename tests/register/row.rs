@@ -64,7 +64,9 @@ impl Decision {
                  target with our own listeners."
             }
             Decision::RawTargets => {
-                "A fragment in a target is cut off and never forwarded, instead of being refused."
+                "A fragment in a target is cut off and never forwarded, instead of being refused. \
+                 What the HTTP library can't carry in a target (bytes that aren't UTF-8, `<`, `>`) \
+                 is a 400 that says so."
             }
             Decision::ConnectBody => "A CONNECT with a body is refused with 400.",
             Decision::ConnectPorts => {
