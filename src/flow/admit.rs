@@ -26,7 +26,9 @@ use crate::net::target::Target;
 use crate::pace::scope::Client;
 use crate::policy::user::ProxyUser;
 use crate::policy::wishes::Wishes;
-use http::header::{HOST, HeaderMap, PROXY_AUTHORIZATION, USER_AGENT};
+use http::header::{
+    CONNECTION, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, TRANSFER_ENCODING, USER_AGENT,
+};
 use http::{Method, Request, Response, StatusCode, Uri, request};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -329,7 +331,11 @@ fn refuse(
         name: flow.name,
         wall: flow.clock.wall(),
     };
-    let (parts, body) = reply(ending, &asked);
+    let (mut parts, body) = reply(ending, &asked);
+    if refused.headers.contains_key(TRANSFER_ENCODING) {
+        // Where its body ends may be read in two ways: nothing after it is a request.
+        parts.headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     let row = ending.case.row();
     flow.meter.early_answer(row.kind);
     flow.meter.request_ended(&RequestEnd {

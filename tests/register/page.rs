@@ -116,8 +116,9 @@ What HTTP asks of a forward proxy, as numbered statements that can be tested, an
 page is written from the tests themselves (`tests/register/`): each statement has a test that carries
 its number (`cargo test --test register row_009`), and a change that breaks one fails there.
 
-The other columns are the same tests played to other proxies, each with its defaults, by
-`.ci/conformance-peers`; what each was seen to do is in `conformance/*.tsv`. A dash means that the test
-can't be played to that proxy: it is about our own answers or settings, or about HTTP/2 with a client
-where the proxy speaks none. Nobody's word is taken, ours included.
+The other columns are the same tests played to other proxies by `.ci/conformance-peers`, with their
+defaults as far as that goes (squid without its cache and with all ports allowed, mitmproxy connecting
+lazily, hudsucker with HTTP/2 on); what each was seen to do is in `conformance/*.tsv`. A dash means that
+the test can't be played to that proxy: it is about our own answers or settings, or about HTTP/2 with a
+client where the proxy speaks none. Nobody's word is taken, ours included.
 ";
