@@ -206,9 +206,8 @@ fn assemble(
         draining: signs.draining,
         alive: signs.alive,
         local: local(views.clone()),
-        name: NAME,
         // A hasher's keys are random: all that is needed to tell processes apart.
-        pseudonym: Pseudonym::new(NAME, RandomState::new().build_hasher().finish() as u32),
+        pseudonym: Pseudonym::new("pacegate", RandomState::new().build_hasher().finish() as u32),
         line: Mutex::default(),
         crowded: Mutex::default(),
         named: Mutex::default(),
@@ -378,7 +377,6 @@ impl App {
 
 /// What most systems give at least.
 const FEW_DESCRIPTORS: u64 = 1024;
-const NAME: &str = "pacegate";
 const NOT_ADMITTED: &[u8] = b"HTTP/1.1 403 Forbidden\r\ncontent-type: text/plain\r\n\
     proxy-status: pacegate; error=http_request_denied\r\nconnection: close\r\n\r\n\
     pacegate: this address may not use the proxy; `clients.allow` lists those that may\n";

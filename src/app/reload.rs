@@ -109,6 +109,7 @@ pub(in crate::app) fn terms(config: &Config, own: &[SocketAddr], pool: Pool) -> 
         retry: config.retry,
         buffers: config.buffers,
         heads: HeadLimits { bytes: heads.bytes, fields: heads.fields, target_bytes: TARGET_BYTES },
+        name: config.proxy_name.clone(),
         manners: config.manners,
         tunnel: config.tunnel.clone(),
         intercept: config.intercept.clone(),

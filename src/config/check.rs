@@ -14,6 +14,7 @@ use crate::flow::settings::{
 use crate::net::settings::Roots;
 use crate::pace::rules::{Climb, Ladder, PaceRules};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Reads a whole configuration. Whatever is wrong keeps its default and is reported; the
@@ -65,6 +66,18 @@ fn doors(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     top.read("response_headers", &mut config.response_headers, parse, report);
     let messages = [("off", Via::Off), ("responses", Via::Responses), ("both", Via::Both)];
     top.read("via", &mut config.via, |node| value::word(node, &messages), report);
+    top.read("proxy_name", &mut config.proxy_name, name, report);
+}
+
+/// A token of structured fields (RFC 9651 §3.3.4), as Proxy-Status names a proxy.
+fn name(node: &Node) -> Read<Arc<str>> {
+    let text = value::text(node)?;
+    let starts = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '*');
+    let of_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~:/".contains(&byte);
+    match starts && text.len() <= 64 && text.bytes().all(of_token) {
+        true => Ok(text.into()),
+        false => wrong(node, "is no name for Proxy-Status", "write it like `crawl-proxy-1`"),
+    }
 }
 
 fn listeners(node: &Node) -> Read<Vec<SocketAddr>> {

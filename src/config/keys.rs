@@ -16,6 +16,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "control_headers",
             "response_headers",
             "via",
+            "proxy_name",
             "resolve",
             "pace",
             "retry",

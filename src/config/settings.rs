@@ -13,6 +13,7 @@ use ipnet::IpNet;
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One whole configuration, checked.
@@ -32,6 +33,8 @@ pub struct Config {
     pub control_headers: ControlHeaders,
     pub response_headers: ResponseHeaders,
     pub via: Via,
+    /// Our name in Proxy-Status: of the deployment, if there are several.
+    pub proxy_name: Arc<str>,
     pub reach: Reach,
     pub pace: PaceRules,
     /// Hosts with a pace of their own, each whole.
@@ -117,6 +120,7 @@ impl Default for Config {
             control_headers: ControlHeaders::Loopback,
             response_headers: ResponseHeaders::Minimal,
             via: Via::Off,
+            proxy_name: "pacegate".into(),
             reach: Reach {
                 resolve: Resolve::default(),
                 destinations: Destinations {

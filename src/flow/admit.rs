@@ -325,10 +325,11 @@ fn refuse(
     ending: &Ending,
     accepted: Tick,
 ) -> Response<Reply> {
+    let terms = flow.terms.read();
     let asked = Asked {
         accept: refused.headers.get_all(http::header::ACCEPT).iter().collect(),
         host: "",
-        name: flow.name,
+        name: &terms.name,
         wall: flow.clock.wall(),
     };
     let (mut parts, body) = reply(ending, &asked);

@@ -169,7 +169,7 @@ async fn read(flow: &Flow, job: &Job, response: Response<Inbound>) -> Came {
     if let Err(kind) = forward(&mut parts, job.upgrade.is_some(), || flow.clock.wall()) {
         return Came::Fault(unusable(job, kind));
     }
-    disown(&mut parts.headers, flow.name);
+    disown(&mut parts.headers, &job.terms.name);
     if job.terms.via != Via::Off {
         flow.pseudonym.sign(&mut parts.headers, version);
     }

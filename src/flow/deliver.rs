@@ -113,7 +113,7 @@ fn own(flow: &Flow, job: Job, ending: &Ending) -> Response<Reply> {
     let asked = Asked {
         accept: job.accept.iter().collect(),
         host: job.target.host.as_str(),
-        name: flow.name,
+        name: &job.terms.name,
         wall: flow.clock.wall(),
     };
     let (mut parts, body) = reply(ending, &asked);

@@ -24,6 +24,8 @@ pub struct Terms {
     pub retry: Retry,
     pub buffers: Buffers,
     pub heads: HeadLimits,
+    /// Our name in Proxy-Status.
+    pub name: Arc<str>,
     pub manners: Manners,
     pub tunnel: Tunnel,
     pub intercept: Intercept,

@@ -54,8 +54,6 @@ pub struct Flow {
     /// Held by whatever must end before the process does.
     pub alive: mpsc::Sender<()>,
     pub local: Local,
-    /// Our name in Proxy-Status.
-    pub name: &'static str,
     /// Our name in Via.
     pub pseudonym: Pseudonym,
     pub line: Mutex<OwnLine>,

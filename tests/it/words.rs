@@ -121,3 +121,11 @@ fn a_refusal_says_in_the_log_who_was_refused_what() {
     assert_eq!(client.connect_to("mail.test:25").status, 403);
     world.await_log(&["refused", "\"host\":\"mail.test\"", "\"method\":\"CONNECT\""]);
 }
+
+#[test]
+fn answers_of_ours_carry_the_name_they_were_given() {
+    let world = World::start("proxy_name: crawl-proxy-1\n");
+    let answer = world.client().get("http://localhost:1/");
+    let status = answer.header("proxy-status").expect("it is ours");
+    assert!(status.starts_with("crawl-proxy-1; error=connection_refused"), "{status}");
+}
