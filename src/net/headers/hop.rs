@@ -73,7 +73,7 @@ pub(super) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, String>
         let line = String::from_utf8_lossy(line.as_bytes());
         for word in line.split(',').map(str::trim) {
             let digits = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
-            let number = if digits { word.parse::<u64>().ok() } else { None };
+            let number = if digits { word.parse().ok().filter(|n| *n <= LONGEST) } else { None };
             match (number, length) {
                 (Some(number), None) => length = Some(number),
                 (Some(number), Some(before)) if number == before => {}
@@ -83,6 +83,9 @@ pub(super) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, String>
     }
     Ok(length)
 }
+
+/// More is no body: many readers count in 63 bits and a sign, and would see another number.
+const LONGEST: u64 = i64::MAX as u64;
 
 /// What a `Connection` option must not take out of a message.
 const END_TO_END: [&str; 28] = [

@@ -74,7 +74,7 @@ fn what_is_meant_for_a_proxy_never_reaches_an_origin() {
 
 #[test]
 fn two_readings_of_a_body_are_refused() {
-    for length in ["+2", "-2", "0x2", "1_0", "", "2 3", "18446744073709551616", "2, 3"] {
+    for length in ["+2", "-2", "0x2", "1_0", "", "2 3", "9223372036854775808", "2, 3"] {
         check_refused(&format!("content-length: {length}"), 400);
     }
     check_refused("content-length: 2|content-length: 3", 400);
@@ -90,6 +90,8 @@ fn two_readings_of_a_body_are_refused() {
 #[test]
 fn one_length_goes_on_as_one_number() {
     check("content-length: 2|host: a.test|content-length: 2", "content-length: 2|host: a.test");
+    let most = "host: a.test|content-length: 9223372036854775807";
+    check(most, most);
     check("host: a.test|content-length: 0002", "host: a.test|content-length: 2");
     check("host: a.test|content-length: 2, 2", "host: a.test|content-length: 2");
 }
