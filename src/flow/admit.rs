@@ -8,7 +8,7 @@ use crate::flow::here;
 use crate::flow::interim::Interim;
 use crate::flow::job::{Job, Limits, Tries};
 use crate::flow::record::{Facts, Trip};
-use crate::flow::reply::{Asked, reply};
+use crate::flow::reply::{Asked, date, reply};
 use crate::flow::session::{Caller, Session};
 use crate::flow::settings::{ControlHeaders, Via};
 use crate::flow::terms::Terms;
@@ -27,7 +27,8 @@ use crate::pace::scope::Client;
 use crate::policy::user::ProxyUser;
 use crate::policy::wishes::Wishes;
 use http::header::{
-    CONNECTION, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, TRANSFER_ENCODING, USER_AGENT,
+    CONNECTION, DATE, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, TRANSFER_ENCODING,
+    USER_AGENT,
 };
 use http::{Method, Request, Response, StatusCode, Uri, request};
 use http_body::Body;
@@ -371,7 +372,9 @@ fn is_local(session: &Session, parts: &request::Parts) -> bool {
 }
 
 fn local(flow: &Flow, session: &Session, parts: &request::Parts) -> Response<Reply> {
-    let (head, body) = (flow.local)(parts, session.peer).into_parts();
+    let (mut head, body) = (flow.local)(parts, session.peer).into_parts();
+    // RFC 9110 §6.6.1: hyper leaves it to us, so that a site's is not replaced.
+    head.headers.insert(DATE, date(flow.clock.wall()));
     Response::from_parts(head, Reply::Whole { body: Some(body), trailers: None })
 }
 

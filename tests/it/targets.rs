@@ -198,6 +198,7 @@ fn our_own_names_and_addresses_are_answered_here() {
     }
     let page = world.client().get("http://pacegate.internal/ca.pem");
     assert!(page.text().contains("BEGIN CERTIFICATE"));
+    assert!(page.header("date").is_some(), "{:?}", page.fields());
     let mut tunnel = world.tunnel("pacegate.internal:443");
     assert!(tunnel.get_path("pacegate.internal", "/ca.pem").text().contains("BEGIN CERTIFICATE"));
     for url in [format!("http://127.0.0.1:{port}/x"), format!("http://[::ffff:127.0.0.1]:{port}/x")]
