@@ -11,6 +11,10 @@ check:
 it name:
     cargo test --test it {{ name }} -- --nocapture
 
+# Other people's suites and servers (requests, varnishtest, nginx, HAProxy, sslyze, …)
+suites *names:
+    .ci/suites {{ names }}
+
 # Real clients (curl, requests, Scrapy, Node, …) through `pacegate run`
 clients:
     .ci/clients && cargo test --test clients
