@@ -20,7 +20,7 @@ PATIENCE = 60.0
 def binary():
     named = os.environ.get("PACEGATE")
     if named:
-        return named
+        return str(pathlib.Path(named).resolve())
     builds = [ROOT / "target" / profile / "pacegate" for profile in ("release", "debug")]
     built = [path for path in builds if path.exists()]
     if not built:
