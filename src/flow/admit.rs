@@ -30,7 +30,7 @@ use http::header::{
     CONNECTION, DATE, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, TRANSFER_ENCODING,
     USER_AGENT,
 };
-use http::{Method, Request, Response, StatusCode, Uri, request};
+use http::{Method, Request, Response, StatusCode, Uri, Version, request};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
@@ -55,7 +55,16 @@ pub async fn answer(
         };
     }
     match admit(flow, session, request, accepted) {
-        Ok(Admitted::Job(job)) => conduct(flow, job).await,
+        Ok(Admitted::Job(job)) => {
+            let body = (job.version < Version::HTTP_2).then(|| job.outbound.body.clone());
+            let mut response = conduct(flow, job).await?;
+            if body.is_some_and(|body| body.is_unread()) {
+                // RFC 9112 §9.6: what is left of the body is not waited for. A client that isn't told
+                // sends its next request into the end.
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok(response)
+        }
         Ok(Admitted::Local(response)) => Ok(*response),
         Err(refused) => Ok(refuse(flow, session, &refused.0, &refused.1, accepted)),
     }

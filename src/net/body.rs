@@ -145,6 +145,11 @@ impl Replay {
         self.tee.as_ref().is_some_and(|tee| lock(tee).broke)
     }
 
+    /// Whether the client has still to send of it, or nobody has read what came.
+    pub fn is_unread(&self) -> bool {
+        self.tee.as_ref().is_some_and(|tee| lock(tee).source.is_some())
+    }
+
     /// Whether there is no body at all.
     pub fn is_none(&self) -> bool {
         self.tee.is_none()

@@ -151,6 +151,24 @@ fn an_early_answer_to_an_upload_gets_through() {
 }
 
 #[test]
+fn an_answer_before_the_end_of_the_body_says_that_the_connection_ends() {
+    let (origin, world) = shop();
+    origin.on("/", [Answer::page("early").early(), Answer::page("late")]);
+    let ask = "POST http://shop.test/ HTTP/1.1\r\nHost: shop.test\r\nContent-Length: 4\r\n\r\n";
+    let mut client = world.client();
+    client.send(ask);
+    let answer = client.response_to("POST").expect("the answer");
+    assert_eq!(
+        (answer.text().as_str(), answer.header("connection").as_deref()),
+        ("early", Some("close"))
+    );
+    let mut client = world.client();
+    client.send(format!("{ask}body"));
+    let answer = client.response_to("POST").expect("the answer");
+    assert_eq!((answer.text().as_str(), answer.header("connection")), ("late", None));
+}
+
+#[test]
 fn curl_uploads_with_and_without_expect() {
     let (origin, world) = shop();
     origin.decide("/", |arrival| Answer::page(arrival.body.len().to_string()));
