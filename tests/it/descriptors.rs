@@ -14,15 +14,6 @@ fn world() -> World {
     World::start_within(DESCRIPTORS, "log: {level: warn}\n")
 }
 
-/// Seconds of processor time a process has used.
-fn work(world: &World) -> f64 {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", world.pid()));
-    let stat = stat.expect("the proxy runs");
-    let fields: Vec<&str> = stat.rsplit_once(')').expect("a name").1.split_whitespace().collect();
-    let ticks: f64 = fields[11..13].iter().map(|it| it.parse::<f64>().expect("a number")).sum();
-    ticks / 100.0
-}
-
 #[test]
 fn a_thousand_clients_are_served_with_256_descriptors() {
     // Two for each: one here, and one of the origin's.
@@ -56,9 +47,9 @@ fn a_crowd_that_says_nothing_costs_nothing_and_holds_nobody_up_once_it_has_left(
     assert_eq!(early.response().status, 200);
     let crowd: Vec<Client> = (0..1000).map(|_| world.client()).collect();
     world.await_log(&["newcomers wait"]);
-    let before = work(&world);
+    let before = world.work();
     std::thread::sleep(Duration::from_secs(1));
-    let used = work(&world) - before;
+    let used = world.work() - before;
     assert!(used < 0.2, "{used} s of a second");
     let mut late = world.client();
     late.say("GET", &origin.url("shop", "/late"), "", "");

@@ -8,7 +8,7 @@ use crate::world::client::Client;
 use crate::world::door::{Deaf, slamming};
 use crate::world::origin::Origin;
 use crate::world::proxy::World;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -79,6 +79,7 @@ fn crowd(count: usize, one: impl Fn(&mut Option<Client>, usize) + Sync) {
 fn no_post_reaches_its_origin_twice_and_every_get_ends_in_its_page() {
     let (origin, seen) = faulty();
     let world = World::start(CONFIG);
+    let late = Mutex::new(HashSet::new());
     crowd(POSTS, |client, number| {
         let mut connection = client.take().unwrap_or_else(|| world.client());
         // A host for ten: one's time-outs don't slow the others down.
@@ -93,16 +94,26 @@ fn no_post_reaches_its_origin_twice_and_every_get_ends_in_its_page() {
             7 => vec![504],
             _ => vec![200],
         };
-        // On a loaded machine any of them may take too long.
-        let late = answer.status == 504;
-        let fine = late || want.contains(&answer.status);
+        // On a loaded machine any of them may take too long, the connection of one too: it has
+        // arrived or not.
+        if answer.status == 504 {
+            late.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(format!("/once?post={number}"));
+        }
+        let fine = answer.status == 504 || want.contains(&answer.status);
         assert!(fine, "{number}: {} {}", answer.status, answer.text());
         if answer.whole && answer.header("connection").is_none() {
             *client = Some(connection);
         }
     });
     let counts = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    assert_eq!(counts.len(), POSTS, "each arrived");
+    let late = late.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let arrived = (0..POSTS).map(|number| format!("/once?post={number}"));
+    let lost: Vec<_> =
+        arrived.filter(|it| !counts.contains_key(it) && !late.contains(it)).collect();
+    assert!(lost.is_empty(), "answered by their origin, which knows nothing of it: {lost:?}");
+    assert!(late.len() < POSTS / 2, "{} were too late: nothing is shown", late.len());
     let twice: Vec<_> = counts.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "{twice:?}");
     for arrival in origin.arrivals().iter().filter(|arrival| !arrival.body.is_empty()) {

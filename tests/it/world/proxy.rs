@@ -86,6 +86,15 @@ impl World {
         self.child.id()
     }
 
+    /// Seconds of processor time it has used.
+    pub fn work(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid()));
+        let stat = stat.expect("the proxy runs");
+        let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();
+        let ticks = fields.skip(11).take(2).map(|it| it.parse::<f64>().expect("a number"));
+        ticks.sum::<f64>() / 100.0
+    }
+
     /// The folder the CA is kept in.
     pub fn certs(&self) -> PathBuf {
         self.folder.path().join("certs")
@@ -152,6 +161,16 @@ impl World {
     /// What it wrote to stderr so far, line by line.
     pub fn log(&self) -> Vec<String> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How many lines that is.
+    pub fn log_length(&self) -> usize {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Its lines from this one on.
+    pub fn log_after(&self, length: usize) -> Vec<String> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)[length..].to_vec()
     }
 
     /// Waits for a line with all these words; panics with the log if none comes.
