@@ -26,6 +26,7 @@ mod reports;
 mod second;
 mod second_origins;
 mod shutdown;
+mod slow;
 mod steering;
 mod story;
 mod streaming;
