@@ -14,6 +14,8 @@ pub enum Said {
     Here,
     /// There is no such name.
     Unknown,
+    /// The name is at these.
+    At(&'static [Ipv4Addr]),
     /// The name is known, but has no address.
     Bare,
     /// SERVFAIL.
@@ -71,16 +73,21 @@ fn reply(query: &[u8], said: impl Fn(&str) -> Said) -> Option<Vec<u8>> {
     let said = said(&String::from_utf8_lossy(label));
     let code = match said {
         Said::Silence => return None,
-        Said::Here | Said::Bare => 0,
+        Said::Here | Said::At(_) | Said::Bare => 0,
         Said::Broken => 2,
         Said::Unknown => 3,
     };
-    let found = said == Said::Here && address;
+    let found: &[Ipv4Addr] = match said {
+        Said::Here if address => &[Ipv4Addr::LOCALHOST],
+        Said::At(found) if address => found,
+        Said::Here | Said::At(_) | Said::Bare | Said::Broken | Said::Unknown | Said::Silence => &[],
+    };
     let mut answer = query.get(..2)?.to_vec();
-    answer.extend([0x81, 0x80 | code, 0, 1, 0, u8::from(found), 0, 0, 0, 0]);
+    answer.extend([0x81, 0x80 | code, 0, 1, 0, found.len() as u8, 0, 0, 0, 0]);
     answer.extend_from_slice(question.get(..end)?);
-    if found {
-        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 9, 0, 4, 127, 0, 0, 1]);
+    for address in found {
+        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 9, 0, 4]);
+        answer.extend(address.octets());
     }
     Some(answer)
 }
