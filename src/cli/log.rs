@@ -252,7 +252,27 @@ fn json(moment: &str, level: Level, target: &str, fields: Fields) -> String {
     object.insert("level".to_owned(), level.as_str().to_ascii_lowercase().into());
     object.insert("target".to_owned(), target.into());
     object.insert("message".to_owned(), fields.message.into());
-    serde_json::Value::Object(object).to_string() + "\n"
+    shown(serde_json::Value::Object(object).to_string()) + "\n"
+}
+
+/// JSON escapes control characters up to 0x1f only. Those beyond, and those that turn the direction of
+/// writing, do as much to a terminal that shows the line; they stand in its strings only.
+fn shown(line: String) -> String {
+    let acts = |c: char| {
+        matches!(c, '\u{7f}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2066}'..='\u{2069}')
+    };
+    if !line.contains(acts) {
+        return line;
+    }
+    let mut out = String::with_capacity(line.len() + 16);
+    for character in line.chars() {
+        match acts(character) {
+            true => out.push_str(&format!("\\u{:04x}", u32::from(character))),
+            false => out.push(character),
+        }
+    }
+    out
 }
 
 fn text(moment: &str, level: Level, fields: &Fields, colours: bool) -> String {
@@ -352,6 +372,16 @@ mod tests {
         assert_eq!(line.matches('\n').count(), 1);
         let bad = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
         assert!(!line.contains(bad), "{line:?}");
+    }
+
+    #[test]
+    fn json_escapes_what_acts_on_a_terminal_and_reads_as_it_was() {
+        let evil = "x\r\n\x1b[31m\u{202e}\u{9b}2J\u{7f}\u{2028}ä";
+        let line = logged(Look::Json, || tracing::info!(reason = evil, "m"));
+        let bad = |c: char| c.is_control() && c != '\n' || ('\u{2028}'..'\u{2070}').contains(&c);
+        assert!(!line.contains(bad) && line.contains('ä'), "{line:?}");
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["reason"], evil);
     }
 
     #[test]

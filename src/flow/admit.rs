@@ -318,12 +318,17 @@ impl Refused {
         Refused { method: method.clone(), uri: uri.clone(), headers: headers.clone() }
     }
 
-    /// As it was written: it may be what is wrong with the request.
+    /// As it was written, for it may be what is wrong with the request; but without a user's name and
+    /// password, or a query, in it.
     fn host(&self, session: &Session) -> String {
         let within = session.inside.as_ref().map(|inside| inside.tunnel.host.to_string());
         let own = self.uri.host().map(ToOwned::to_owned);
         let field = || self.headers.get(HOST).map(|it| String::from_utf8_lossy(it.as_bytes()));
-        within.or(own).or_else(|| field().map(Into::into)).unwrap_or_default()
+        let named = |text: &str| {
+            let host = text.rsplit('@').next().unwrap_or_default();
+            host.split(['/', '?', '#']).next().unwrap_or_default().to_owned()
+        };
+        within.or(own).or_else(|| field().map(|text| named(&text))).unwrap_or_default()
     }
 }
 

@@ -26,6 +26,7 @@ mod reload;
 mod reports;
 mod second;
 mod second_origins;
+mod secrets;
 mod shutdown;
 mod slow;
 mod spellings;
