@@ -41,7 +41,7 @@ impl Play {
 
     /// Plays `attack`, which returns when its connection has ended, beside another client.
     fn beside<T>(&self, attack: impl FnOnce() -> T) -> T {
-        let before = self.memory();
+        let before = self.world.memory();
         let over = AtomicBool::new(false);
         let (result, slowest) = std::thread::scope(|scope| {
             let other = scope.spawn(|| {
@@ -60,20 +60,11 @@ impl Play {
             drop(ended);
             (result, other.join().expect("the other client is served"))
         });
-        let grown = self.memory().saturating_sub(before);
+        let grown = self.world.memory().saturating_sub(before);
         assert!(grown < 10 * 1024, "{grown} KiB more");
         assert!(slowest < Duration::from_secs(5), "another client waited {slowest:?}");
         self.world.await_idle();
         result
-    }
-
-    /// Resident memory in KiB.
-    fn memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.world.pid()));
-        let status = status.expect("the proxy runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let number = line.and_then(|line| line.trim().split(' ').next()?.parse().ok());
-        number.expect("a number of KiB")
     }
 }
 

@@ -32,6 +32,7 @@ mod slow;
 mod spellings;
 mod steering;
 mod story;
+mod strangers;
 mod streaming;
 mod streams;
 mod targets;

@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// A running proxy. Dropping it asks it to end (SIGTERM) and waits.
 pub struct World {
@@ -30,17 +30,17 @@ impl World {
 
     /// The same with more command line arguments.
     pub fn start_with(config: &str, arguments: &[&str]) -> World {
-        World::launch(config, Command::new(BINARY), arguments)
+        World::launch(config, Command::new(&*BINARY), arguments)
     }
 
     /// The same where `names` is the only name server.
     pub fn start_among(names: &Names, config: &str) -> World {
-        World::launch(config, names.under(BINARY), &[])
+        World::launch(config, names.under(&BINARY), &[])
     }
 
     /// The same with this in its environment.
     pub fn start_with_variable(config: &str, name: &str, value: &Path) -> World {
-        let mut command = Command::new(BINARY);
+        let mut command = Command::new(&*BINARY);
         command.env(name, value);
         World::launch(config, command, &[])
     }
@@ -49,7 +49,7 @@ impl World {
     pub fn start_within(descriptors: u32, config: &str) -> World {
         let mut command = Command::new("sh");
         let limited = format!("ulimit -n {descriptors} && exec \"$0\" \"$@\"");
-        command.args(["-c", &limited, BINARY]);
+        command.args(["-c", &limited, &BINARY]);
         World::launch(config, command, &[])
     }
 
@@ -93,6 +93,15 @@ impl World {
         let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();
         let ticks = fields.skip(11).take(2).map(|it| it.parse::<f64>().expect("a number"));
         ticks.sum::<f64>() / 100.0
+    }
+
+    /// Resident memory in KiB.
+    pub fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
+        let status = status.expect("the proxy runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let number = line.and_then(|line| line.trim().split(' ').next()?.parse().ok());
+        number.expect("a number of KiB")
     }
 
     /// The folder the CA is kept in.
@@ -220,7 +229,7 @@ impl Drop for World {
 /// The binary with a CA folder below `folder` and an environment without anybody's proxies or
 /// settings.
 pub fn pacegate(folder: &Folder) -> Command {
-    at_home(Command::new(BINARY), folder)
+    at_home(Command::new(&*BINARY), folder)
 }
 
 fn at_home(mut command: Command, folder: &Folder) -> Command {
@@ -236,7 +245,11 @@ fn at_home(mut command: Command, folder: &Folder) -> Command {
     command
 }
 
-const BINARY: &str = env!("CARGO_BIN_EXE_pacegate");
+/// The one that was built with the tests, or another that `PACEGATE_BINARY` names.
+static BINARY: LazyLock<String> = LazyLock::new(|| {
+    let other = std::env::var("PACEGATE_BINARY").ok();
+    other.unwrap_or_else(|| env!("CARGO_BIN_EXE_pacegate").to_owned())
+});
 
 /// Sends a signal to a process we started.
 pub fn send_signal(pid: u32, name: &str) {
