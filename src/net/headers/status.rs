@@ -43,12 +43,31 @@ fn members(line: &[u8]) -> Vec<&[u8]> {
     parts.map(<[u8]>::trim_ascii).filter(|member| !member.is_empty()).collect()
 }
 
-/// Whether a member is somebody's: a token or a string before its parameters.
+/// Whether a member is somebody's: a token or a string at its beginning. Read as the most tolerant
+/// reader does, who minds neither needless escapes nor what follows.
 fn is_of(member: &[u8], name: &str) -> bool {
-    let end = member.iter().position(|byte| *byte == b';').unwrap_or(member.len());
-    let word = member[..end].trim_ascii();
-    let word = word.strip_prefix(b"\"").and_then(|it| it.strip_suffix(b"\"")).unwrap_or(word);
-    word.eq_ignore_ascii_case(name.as_bytes())
+    match member.strip_prefix(b"\"") {
+        Some(quoted) => string(quoted).eq_ignore_ascii_case(name.as_bytes()),
+        None => {
+            let ends = |byte: &u8| matches!(byte, b';' | b'"') || byte.is_ascii_whitespace();
+            let end = member.iter().position(ends).unwrap_or(member.len());
+            member[..end].eq_ignore_ascii_case(name.as_bytes())
+        }
+    }
+}
+
+/// What a string says, from behind its first quote.
+fn string(quoted: &[u8]) -> Vec<u8> {
+    let mut said = Vec::new();
+    let mut bytes = quoted.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => break,
+            b'\\' => said.extend(bytes.next()),
+            byte => said.push(*byte),
+        }
+    }
+    said
 }
 
 #[cfg(test)]
@@ -75,6 +94,10 @@ mod tests {
         check(&["pacegate; error=x"], &[]);
         check(&["\"pacegate\";error=x", "cdn"], &["cdn"]);
         check(&["cdn; details=\"a, pacegate; b\" ,PaceGate"], &["cdn; details=\"a, pacegate; b\""]);
+        check(
+            &["\"pace\\gate\"; x, \"pacegate\" x, pacegate\"x\", \"pacegate", "\"a;\""],
+            &["\"a;\""],
+        );
         check(&["cdn;d=\"\\\",pacegate\" , pacegate, edge"], &["cdn;d=\"\\\",pacegate\", edge"]);
     }
 
