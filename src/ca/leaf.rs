@@ -33,7 +33,8 @@ pub enum LeafError {
 
 impl Leaf {
     /// Mints a leaf for `host`: 30 days, two of them in the past, never longer than the CA. `key` is
-    /// the one key all leaves of a process share.
+    /// the one key all leaves of a process share. Where the wall clock has gone back to before the
+    /// CA, the leaf is of the CA's first days: its clients' clocks may be right.
     pub fn mint(
         host: &Host,
         root: &Root,
@@ -44,7 +45,7 @@ impl Leaf {
             return Err(LeafError::CaExpired(root.not_after()));
         }
         let not_before = (now - BACK_DATED).max(root.not_before());
-        let not_after = (now + AHEAD).min(root.not_after());
+        let not_after = (now.max(not_before) + AHEAD).min(root.not_after());
         let mut params = CertificateParams::default();
         params.distinguished_name = subject(host);
         params.subject_alt_names = vec![alternative_name(host)?];

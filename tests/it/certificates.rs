@@ -278,7 +278,7 @@ fn secrets_are_written_down_only_where_both_file_and_setting_say_so() {
         let roots = authority.file().display();
         let config =
             format!("tls: {{roots: {roots}{setting}}}\nresolve: {{shop.test: 127.0.0.1}}\n");
-        let world = World::start_with_variable(&config, "SSLKEYLOGFILE", &secrets);
+        let world = World::start_with_variables(&config, &[("SSLKEYLOGFILE", &secrets)]);
         assert_eq!(ask(&world, "shop.test", origin.port()).text(), "unscripted");
         let text = std::fs::read_to_string(&secrets).unwrap_or_default();
         assert_eq!(text.contains("CLIENT_TRAFFIC_SECRET_0"), written, "{setting}: {text}");

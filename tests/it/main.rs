@@ -4,6 +4,7 @@
 mod amended;
 mod bodies;
 mod certificates;
+mod clocks;
 mod connects;
 mod corners;
 mod counted;

@@ -53,7 +53,8 @@ fn flood(world: &World, site: SocketAddr, numbers: std::ops::Range<usize>) {
                     if number >= numbers.end {
                         return;
                     }
-                    let (path, want) = if number % 4 == 0 { ("busy", 503) } else { ("", 200) };
+                    let (path, want) =
+                        if number.is_multiple_of(4) { ("busy", 503) } else { ("", 200) };
                     let url = format!("http://made-up-{number:x}.localhost:{}/{path}", site.port());
                     client.say("GET", &url, "Pace-Retry: 0\r\n", "");
                     let answer = client.response();

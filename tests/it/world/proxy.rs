@@ -38,10 +38,10 @@ impl World {
         World::launch(config, names.under(&BINARY), &[])
     }
 
-    /// The same with this in its environment.
-    pub fn start_with_variable(config: &str, name: &str, value: &Path) -> World {
+    /// The same with these in its environment.
+    pub fn start_with_variables(config: &str, variables: &[(&str, &Path)]) -> World {
         let mut command = Command::new(&*BINARY);
-        command.env(name, value);
+        command.envs(variables.iter().copied());
         World::launch(config, command, &[])
     }
 
