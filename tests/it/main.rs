@@ -8,6 +8,7 @@ mod clocks;
 mod connects;
 mod corners;
 mod counted;
+mod crashes;
 mod descriptors;
 mod documents;
 mod endless;
