@@ -6,6 +6,7 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use pacegate::clock::{Clock, Tick};
 use pacegate::judge::verdict::{Class, PaceMove};
+use pacegate::pace::quota::Cost;
 use pacegate::pace::scope::{Client, Host};
 use pacegate::state::gate::{Gate, GateRules};
 use pacegate::state::ticket::Ticket;
@@ -17,7 +18,7 @@ use std::time::Duration;
 /// A gate in which so many hosts have a row.
 fn gate(rows: usize) -> Arc<Gate> {
     let gate = Gate::new(GateRules::default(), Clock::runtime());
-    let lesson = Lesson { pace: PaceMove::Climb, pause: None, class: Class::Overloaded };
+    let lesson = Lesson::new(Class::Overloaded, PaceMove::Climb);
     for row in 0..rows {
         let now = gate.clock().now();
         let ticket = ticket(&format!("struggling-{row}.example"), now);
@@ -37,6 +38,7 @@ fn ticket(host: &str, now: Tick) -> Ticket {
         not_before: None,
         window_end: now + Duration::from_secs(600),
         deadline: None,
+        cost: Cost::ONE,
     }
 }
 

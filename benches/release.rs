@@ -7,6 +7,7 @@
 
 use pacegate::clock::{Clock, Tick};
 use pacegate::judge::verdict::{Class, PaceMove};
+use pacegate::pace::quota::Cost;
 use pacegate::pace::rules::{Ladder, PaceRules};
 use pacegate::pace::scope::{Client, Host};
 use pacegate::state::gate::{Gate, GateRules};
@@ -64,8 +65,9 @@ async fn run(gate: &Arc<Gate>, waiters: usize) -> Vec<Tick> {
         not_before: None,
         window_end: Tick::NEVER,
         deadline: None,
+        cost: Cost::ONE,
     };
-    let climb = Lesson { pace: PaceMove::Climb, pause: None, class: Class::Overloaded };
+    let climb = Lesson::new(Class::Overloaded, PaceMove::Climb);
     let mut first = gate.try_claim(&ticket(0), now).expect("healthy");
     first.learn(gate, climb, now);
     let holds: Vec<_> = (0..waiters).map(|client| gate.claim(ticket(client))).collect();

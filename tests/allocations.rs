@@ -2,6 +2,7 @@
 
 use pacegate::clock::{Clock, Tick};
 use pacegate::judge::verdict::{Class, PaceMove};
+use pacegate::pace::quota::Cost;
 use pacegate::pace::scope::{Client, Host};
 use pacegate::state::gate::{Gate, GateRules};
 use pacegate::state::ticket::Ticket;
@@ -16,6 +17,7 @@ fn ticket(host: &str) -> Ticket {
         not_before: None,
         window_end: Tick::NEVER,
         deadline: None,
+        cost: Cost::ONE,
     }
 }
 
@@ -26,7 +28,7 @@ fn a_healthy_host_is_claimed_taught_and_released_without_an_allocation() {
     let now = gate.clock().now();
     let learn = |ticket: &Ticket, pace: PaceMove| {
         let mut permit = gate.try_claim(ticket, now).expect("healthy");
-        permit.learn(&gate, Lesson { pace, pause: None, class: Class::Served }, now);
+        permit.learn(&gate, Lesson::new(Class::Served, pace), now);
     };
     for row in 0..1000 {
         learn(&ticket(&format!("row-{row}.example")), PaceMove::Climb);

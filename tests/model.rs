@@ -7,6 +7,7 @@
 use loom::thread;
 use pacegate::clock::Tick;
 use pacegate::judge::verdict::{Class, PaceMove};
+use pacegate::pace::quota::Cost;
 use pacegate::pace::rules::{Ladder, PaceRules};
 use pacegate::pace::scope::{Client, Host};
 use pacegate::state::agenda::Agenda;
@@ -63,6 +64,7 @@ impl Scene {
             not_before: None,
             window_end: Tick::NEVER,
             deadline: None,
+            cost: Cost::ONE,
         };
         let bounds = Bounds { per_scope: 10, full: None, shutting_down: false };
         let (joined, effects) =
@@ -114,7 +116,7 @@ impl Scene {
     }
 
     fn learn(&self, pace: PaceMove, now: Tick) {
-        let lesson = Lesson { pace, pause: None, class: Class::Overloaded };
+        let lesson = Lesson::new(Class::Overloaded, pace);
         let (_, effects) =
             self.cell.enter_with(&self.agenda, now, |house| house.learn(lesson, now));
         finish(effects);

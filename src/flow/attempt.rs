@@ -141,7 +141,7 @@ pub fn given_up(flow: &Flow, terms: &Terms, permit: &mut Permit, headless: bool)
         false => (Class::ClientGone, PaceMove::Nothing),
     };
     flow.meter.attempt(permit.scope(), class);
-    flow.learn(permit, Lesson { pace, pause: None, class }, now);
+    flow.learn(permit, Lesson::new(class, pace), now);
     class
 }
 

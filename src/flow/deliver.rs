@@ -350,7 +350,7 @@ impl Flowing {
     fn broke(&mut self, fault: Fault) {
         if let Some(mut permit) = self.permit.take() {
             let class = Class::Truncated;
-            let lesson = Lesson { pace: self.pace, pause: None, class };
+            let lesson = Lesson::new(class, self.pace);
             self.flow.learn(&mut permit, lesson, self.flow.clock.now());
         }
         if let Some(trip) = &mut self.trip {

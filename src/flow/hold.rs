@@ -112,6 +112,7 @@ pub const fn reason(why: pace::Reason) -> Reason {
         pace::Reason::Pause => Reason::Pause,
         pace::Reason::Concurrency => Reason::Concurrency,
         pace::Reason::Delay => Reason::Delay,
+        pace::Reason::Quota => Reason::Quota,
         pace::Reason::Request => Reason::Request,
     }
 }

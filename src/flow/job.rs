@@ -13,6 +13,7 @@ use crate::judge::verdict::Class;
 use crate::net::body::Budget;
 use crate::net::outbound::Outbound;
 use crate::net::target::Target;
+use crate::pace::quota::Cost;
 use crate::pace::scope::Client;
 use crate::policy::wishes::Wishes;
 use crate::state::mark::Mark;
@@ -132,6 +133,7 @@ impl Job {
             not_before: self.tries.not_before,
             window_end: self.limits.window_end,
             deadline: self.limits.deadline,
+            cost: Cost::ONE,
         }
     }
 

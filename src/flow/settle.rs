@@ -65,7 +65,7 @@ pub fn settle(flow: &Flow, job: &mut Job, attempted: Attempted) -> Course {
         Came::Switched(response) => answered(flow, job, response.status(), response.headers()),
         Came::Fault(fault) => judge(flow, job, &Outcome::Fault(fault)),
     };
-    let lesson = teach(flow, job, &mut permit, &judged.verdict);
+    let lesson = teach(flow, job, &mut permit, &judged.verdict, status(&came));
     let next = decide(flow, job, &came, &judged.verdict, lesson);
     job.tries.class = Some(judged.verdict.class);
     go_on(flow, job, permit, came, &judged, next)
@@ -93,7 +93,23 @@ struct Taught {
     now: Tick,
 }
 
-fn teach(flow: &Flow, job: &mut Job, permit: &mut Permit, verdict: &Verdict) -> Taught {
+/// The status of an answer.
+fn status(came: &Came) -> Option<StatusCode> {
+    match came {
+        Came::Whole(whole) => Some(whole.parts.status),
+        Came::Flowing { parts, .. } => Some(parts.status),
+        Came::Switched(response) => Some(response.status()),
+        Came::Fault(_) | Came::Left { .. } | Came::Late { .. } => None,
+    }
+}
+
+fn teach(
+    flow: &Flow,
+    job: &mut Job,
+    permit: &mut Permit,
+    verdict: &Verdict,
+    status: Option<StatusCode>,
+) -> Taught {
     let now = flow.clock.now();
     flow.meter.attempt(&job.target.host, verdict.class);
     if job.preset == Preset::Off {
@@ -106,19 +122,25 @@ fn teach(flow: &Flow, job: &mut Job, permit: &mut Permit, verdict: &Verdict) -> 
     let own =
         job.terms.retry.page_faults.is_some() && page::is_its_own(verdict.page_fault, evidence);
     let mut pace = page::pace_move(verdict, own);
-    if flow.is_our_own_trouble(verdict.class, &job.target.host, now) {
+    let ours = flow.is_our_own_trouble(verdict.class, &job.target.host, now);
+    if ours {
         pace = match pace {
             PaceMove::Climb => PaceMove::Nothing,
             PaceMove::Nothing | PaceMove::StepDown => pace,
         };
     }
-    let lesson = Lesson { pace, pause: verdict.pause, class: verdict.class };
+    let lesson = Lesson {
+        pause: verdict.pause,
+        status: status.map(|status| job.terms.verdicts.meant(status).as_u16()),
+        excused: own || ours,
+        ..Lesson::new(verdict.class, pace)
+    };
     let learned = flow.learn(permit, lesson, now);
     job.trip.rung = learned.after;
     job.tries.mark = Some(learned.mark);
     job.tries.others = others;
     job.tries.own_faults += u32::from(own);
-    Taught { own, scope_waits: pace == PaceMove::Climb || verdict.pause.is_some(), now }
+    Taught { own, scope_waits: learned.slows, now }
 }
 
 fn decide(flow: &Flow, job: &Job, came: &Came, verdict: &Verdict, taught: Taught) -> Next {

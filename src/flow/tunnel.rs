@@ -20,6 +20,7 @@ use crate::net::speak::Speaker;
 use crate::net::target::Target;
 use crate::net::tunnel::join;
 use crate::net::wire::Wire;
+use crate::pace::quota::Cost;
 use crate::state::permit::Permit;
 use crate::state::ticket::{Refusal, Ticket};
 use crate::state::visit::Lesson;
@@ -196,7 +197,7 @@ async fn dial(
         Err(fault) => judged(&connect.terms, fault),
     };
     flow.meter.attempt(&connect.target.host, class);
-    flow.learn(&mut permit, Lesson { pace, pause: None, class }, flow.clock.now());
+    flow.learn(&mut permit, Lesson::new(class, pace), flow.clock.now());
     dialled.map_err(|fault| Ending::new(Case::of(&fault.kind), fault.detail).into())
 }
 
@@ -220,6 +221,7 @@ async fn hold(
         not_before: None,
         window_end: limit,
         deadline: None,
+        cost: Cost::ONE,
     };
     if let Some(permit) = flow.gate.try_claim(&ticket, flow.clock.now()) {
         return Ok(permit);

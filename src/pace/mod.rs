@@ -3,9 +3,13 @@
 //!
 //! This room must not know about HTTP, sockets, locks, atomics, sleeping or logging.
 
+pub mod backoff;
 pub mod decide;
+pub mod jitter;
 pub mod learn;
 pub mod line;
+pub mod memory;
+pub mod quota;
 pub mod rules;
 pub mod scope;
 pub mod slot;

@@ -7,7 +7,8 @@
 
 use crate::clock::Tick;
 use crate::pace::decide::{Decision, From, decide, earliest};
-use crate::pace::learn::Memory;
+use crate::pace::memory::{Memory, NOTHING};
+use crate::pace::quota::Cost;
 use crate::pace::rules::PaceRules;
 use crate::pace::scope::Host;
 use crate::pace::slot::Slot;
@@ -42,6 +43,8 @@ pub struct Start {
     pub spaced: bool,
     pub repeat: bool,
     pub from: From,
+    /// What it spent of the scope's quota.
+    pub cost: Cost,
 }
 
 /// What a claim without waiting came to.
@@ -79,8 +82,10 @@ pub enum Eviction {
 
 impl Cell {
     /// A new row. `last_served`: when a page must have been served, [`Tick::ZERO`] if none is known.
+    /// Where the word doesn't say all that decides a start, the guard is up from the beginning.
     pub fn new(id: u64, scope: Host, rules: Arc<PaceRules>, last_served: Tick) -> Arc<Cell> {
-        let word = AtomicU64::new(Slot::default().encode());
+        let slot = Slot { guarded: rules.need_memory(), ..Slot::default() };
+        let word = AtomicU64::new(slot.encode());
         let hall = Mutex::new(Hall { last_served, ..Hall::new(rules.clone()) });
         Arc::new(Cell { id, scope, rules, word, hall })
     }
@@ -107,25 +112,25 @@ impl Cell {
 
     /// Claims without waiting, for a first attempt: one compare-exchange, if nobody waits.
     pub fn try_claim(&self, now: Tick) -> Claim {
-        let memory = Memory::default();
+        let (rules, from, cost) = (&*self.rules, From::Street, Cost::NONE);
         let changed = self.change(|slot| {
             let free = !slot.dead && !slot.guarded;
-            let goes =
-                free && decide(&slot, &memory, &self.rules, From::Street, now) == Decision::Go;
+            let goes = free && decide(&slot, &NOTHING, rules, from, cost, now) == Decision::Go;
             goes.then(|| slot.started(now))
         });
         match changed {
             Ok(before) => Claim::Won(Start {
                 at: now,
-                due: match spaced(&self.rules, before) {
-                    true => earliest(&before, &memory, &self.rules, From::Street).0.min(now),
+                due: match spaced(rules, &NOTHING, before) {
+                    true => earliest(&before, &NOTHING, rules, from, cost).0.min(now),
                     false => now,
                 },
                 rung: before.rung,
                 before: before.last_start,
-                spaced: spaced(&self.rules, before),
+                spaced: spaced(rules, &NOTHING, before),
                 repeat: false,
-                from: From::Street,
+                from,
+                cost,
             }),
             Err(slot) if slot.dead => Claim::Gone,
             Err(_) => Claim::Wait,
@@ -175,6 +180,7 @@ impl Cell {
         let mut effects = Effects::default();
         let mut hall = lock(&self.hall);
         let mut house = House { cell: self, hall: &mut hall, effects: &mut effects, now };
+        house.advance();
         let result = act(&mut house);
         house.settle(agenda);
         drop(hall);
@@ -199,8 +205,8 @@ impl Cell {
 }
 
 /// Whether starts keep a distance.
-pub fn spaced(rules: &PaceRules, slot: Slot) -> bool {
-    !(rules.ladder.pace(slot.rung).is_zero() && rules.delay.is_zero())
+pub fn spaced(rules: &PaceRules, memory: &Memory, slot: Slot) -> bool {
+    !(rules.delay.is_zero() && memory.pace(slot, rules).is_zero())
 }
 
 /// The state once a start has ended.

@@ -3,7 +3,8 @@
 //! Like every visit these serve whoever may go now; nobody is overtaken.
 
 use crate::clock::Tick;
-use crate::pace::learn::Memory;
+use crate::pace::backoff::Pressure;
+use crate::pace::quota::Reconcile;
 use crate::pace::scope::Host;
 use crate::pace::slot::Slot;
 use crate::state::gate::Gate;
@@ -15,7 +16,7 @@ impl Gate {
     pub fn reset(&self, host: &Host) -> bool {
         self.command(host, |house| {
             house.hall.pinned = None;
-            house.hall.memory = Memory::default();
+            house.hall.memory.reset();
             house.set_rung(0);
         })
     }
@@ -40,8 +41,26 @@ impl Gate {
         self.command_row(host, |house| {
             let rung = rung.min(house.hall.rules.ladder.top());
             house.hall.pinned = Some(rung);
+            let rules = &house.hall.rules;
+            let pressure = Pressure::on_rung(rung, &rules.backoff, &rules.base());
+            house.hall.memory.pressure = pressure;
             house.set_rung(rung);
         });
+    }
+
+    /// Corrects what is known to be spent of a host's quota, by what an answer says. False if it has
+    /// none.
+    pub fn reconcile(&self, host: &Host, said: Reconcile) -> bool {
+        let has_quota = self.rules(host).quota.is_some();
+        if has_quota {
+            self.command_row(host, |house| {
+                if let Some(quota) = &house.hall.rules.quota {
+                    house.hall.memory.spent =
+                        house.hall.memory.spent.reconcile(quota, said, house.now);
+                }
+            });
+        }
+        has_quota
     }
 
     fn command(&self, host: &Host, act: impl FnOnce(&mut House<'_>)) -> bool {

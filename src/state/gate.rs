@@ -7,7 +7,8 @@
 
 use crate::clock::{Clock, Tick};
 use crate::judge::verdict::PaceMove;
-use crate::pace::rules::PaceRules;
+use crate::pace::learn::lasts;
+use crate::pace::rules::{Law, PaceRules};
 use crate::pace::scope::Host;
 use crate::state::agenda::Agenda;
 use crate::state::cell::{Cell, Claim, Effects, Start};
@@ -51,6 +52,8 @@ pub struct Gate {
     book: Mutex<Arc<Book>>,
     /// The default rules have a throttle: every host has a row while it is active.
     throttles_all: AtomicBool,
+    /// Some rules have a law that may go by what the law `ladder` doesn't: see [`Gate::teach`].
+    other_laws: AtomicBool,
     clock: Clock,
     pub(crate) scopes: Scopes,
     pub(crate) agenda: Agenda,
@@ -68,7 +71,8 @@ impl Gate {
         let book = Book::new(rules);
         book.throttled().for_each(|host| scopes.mark(host));
         Arc::new(Gate {
-            throttles_all: AtomicBool::new(is_throttled(&book.default)),
+            throttles_all: AtomicBool::new(book.default.throttles()),
+            other_laws: AtomicBool::new(book.has_other_laws()),
             book: Mutex::new(Arc::new(book)),
             clock,
             scopes,
@@ -171,7 +175,8 @@ impl Gate {
         self.crowd.set_limits(&rules.limits);
         let book = Arc::new(Book::new(rules));
         book.throttled().for_each(|host| self.scopes.mark(host));
-        self.throttles_all.store(is_throttled(&book.default), Ordering::Relaxed);
+        self.throttles_all.store(book.default.throttles(), Ordering::Relaxed);
+        self.other_laws.store(book.has_other_laws(), Ordering::Relaxed);
         let old = std::mem::replace(&mut *lock(&self.book), book.clone());
         old.throttled().for_each(|host| self.scopes.unmark(host));
         self.scopes.all().iter().for_each(|cell| self.apply(&book, cell));
@@ -230,7 +235,10 @@ impl Gate {
         now: Tick,
     ) -> Learned {
         let mut known = cell.cloned();
-        let lasting = lesson.pace == PaceMove::Climb || lesson.pause.is_some();
+        let lasting = match self.other_laws.load(Ordering::Relaxed) {
+            true => lasts(&self.rules(scope), &lesson.of(started)),
+            false => lesson.pace == PaceMove::Climb || lesson.pause.is_some(),
+        };
         if lasting && known.is_none() {
             self.make_room(scope);
         }
@@ -255,7 +263,7 @@ impl Gate {
         loop {
             let cell = match self.scopes.find(&ticket.scope) {
                 Some(cell) => cell,
-                None if is_throttled(&self.rules(&ticket.scope)) => {
+                None if self.rules(&ticket.scope).throttles() => {
                     self.row_of(&ticket.scope, Tick::ZERO)
                 }
                 None => return Some(Permit::plain(ticket.scope.clone(), now, true)),
@@ -290,7 +298,10 @@ impl Gate {
         let cell = self.scopes.find_or_make(scope, |scope| {
             let id = self.cells.fetch_add(1, Ordering::Relaxed);
             let book = self.book();
-            let cell = Cell::new(id, scope.clone(), book.of(scope).clone(), last_served);
+            let rules = book.of(scope).clone();
+            // Other laws keep a row after a failure: that there is none says nothing.
+            let last_served = if rules.law == Law::Ladder { last_served } else { Tick::ZERO };
+            let cell = Cell::new(id, scope.clone(), rules, last_served);
             by.replace(Some(book));
             cell
         });
@@ -331,10 +342,11 @@ impl Book {
 
     /// Hosts that have a row whenever they are active.
     fn throttled(&self) -> impl Iterator<Item = &Host> {
-        self.hosts.iter().filter(|(_, rules)| is_throttled(rules)).map(|(host, _)| host)
+        self.hosts.iter().filter(|(_, rules)| rules.throttles()).map(|(host, _)| host)
     }
-}
 
-fn is_throttled(rules: &PaceRules) -> bool {
-    rules.concurrency.is_some() || !rules.delay.is_zero()
+    fn has_other_laws(&self) -> bool {
+        let all = [&self.default].into_iter().chain(self.hosts.values());
+        all.into_iter().any(|rules| rules.law != Law::Ladder)
+    }
 }

@@ -9,19 +9,20 @@ use crate::clock::Tick;
 use crate::judge::page::Others;
 use crate::judge::verdict::Class;
 use crate::pace::decide::{Decision, From, Reason, decide, earliest};
-use crate::pace::learn::Memory;
-use crate::pace::line::{Line, Place};
-use crate::pace::rules::PaceRules;
-use crate::pace::scope::Client;
+use crate::pace::line::Line;
+use crate::pace::memory::Memory;
+use crate::pace::quota::Cost;
+use crate::pace::rules::{Law, PaceRules};
 use crate::pace::slot::Slot;
 use crate::state::agenda::Agenda;
 use crate::state::cell::{Cell, Effects, Start, freed, spaced};
-use crate::state::ledger::{Lane, Ledger, Stay};
+use crate::state::chance::Chance;
+use crate::state::ledger::{Lane, Ledger};
 use crate::state::ticket::Refusal;
+use crate::state::waiter::{Standing, Waiter};
 use slab::Slab;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::Duration;
 
 /// What the lock of a cell guards.
@@ -44,6 +45,9 @@ pub struct Hall {
     pub handed_at: Tick,
     /// Attempts of repeats in flight: they keep the row, and with it the evidence.
     pub repeats: usize,
+    /// When an attempt failed that a law without rungs has no other memory of.
+    pub last_failure: Option<Tick>,
+    pub chance: Chance,
     /// When a page was last served, and the latest start among those served.
     pub last_served: Tick,
     pub latest_served_start: Tick,
@@ -58,45 +62,6 @@ pub struct Hall {
     pub armed: Option<Tick>,
     /// When the head of the line may go, if the clock alone decides it.
     pub head_due: Option<Tick>,
-}
-
-/// A request that waits, or waited and has not looked yet.
-#[derive(Debug)]
-pub struct Waiter {
-    pub client: Client,
-    pub accepted: Tick,
-    pub repeat: bool,
-    pub window_end: Tick,
-    pub deadline: Option<Tick>,
-    pub waker: Option<Waker>,
-    pub standing: Standing,
-    pub stay: Stay,
-}
-
-impl Waiter {
-    /// Whether it still waits.
-    pub fn is_held(&self) -> bool {
-        match self.standing {
-            Standing::Apart(_) | Standing::InLine(_) | Standing::Closing(..) => true,
-            Standing::Granted { .. } | Standing::Refused(_) => false,
-        }
-    }
-}
-
-/// How far a waiter has come.
-#[derive(Clone, Copy, Debug)]
-pub enum Standing {
-    /// On its own ladder, not in the line yet.
-    Apart(Tick),
-    InLine(Place),
-    /// In the closing line; sent away at the moment.
-    Closing(Place, Tick),
-    /// `due`: when the start could have been won at the earliest.
-    Granted {
-        start: Start,
-        due: Tick,
-    },
-    Refused(Refusal),
 }
 
 /// A cell during a visit.
@@ -122,6 +87,8 @@ impl Hall {
             handed: 0,
             handed_at: Tick::ZERO,
             repeats: 0,
+            last_failure: None,
+            chance: Chance::default(),
             last_served: Tick::ZERO,
             latest_served_start: Tick::ZERO,
             others: Others::default(),
@@ -135,19 +102,23 @@ impl Hall {
 
     /// The pace now.
     pub fn pace(&self, slot: Slot) -> Duration {
-        self.rules.ladder.pace(slot.rung)
+        self.memory.pace(slot, &self.rules)
     }
 
-    /// A start out of the state before it.
-    pub fn won(&self, before: Slot, now: Tick, repeat: bool, from: From) -> Start {
-        let spaced = spaced(&self.rules, before);
+    /// A start out of the state before it, which it changes.
+    pub fn won(&mut self, before: Slot, now: Tick, repeat: bool, from: From, cost: Cost) -> Start {
+        let rules = &*self.rules;
+        let spaced = spaced(rules, &self.memory, before);
         // Without a distance to keep it was allowed when it was asked for.
         let due = match spaced {
-            true => earliest(&before, &self.memory, &self.rules, from).0.min(now),
+            true => earliest(&before, &self.memory, rules, from, cost).0.min(now),
             false => now,
         };
+        if rules.need_memory() {
+            self.memory.start(rules, cost, self.chance.draw(), now);
+        }
         let (rung, before) = (before.rung, before.last_start);
-        Start { at: now, due, rung, before, spaced, repeat, from }
+        Start { at: now, due, rung, before, spaced, repeat, from, cost }
     }
 
     /// How many are held: those in the line, and those with an appointment (apart or closing).
@@ -162,20 +133,30 @@ impl Hall {
 
     /// May the next go? A start that was handed over and not picked up yet counts from when it is,
     /// for a second at most: a waiter that is never polled must not stop its scope.
-    pub fn may_go(&self, slot: Slot, from: From, now: Tick) -> Decision {
-        let patience = self.handed_at + HANDED_PATIENCE;
-        let decision = decide(&slot, &self.memory, &self.rules, from, now);
+    pub fn may_go(&self, slot: Slot, from: From, cost: Cost, now: Tick) -> Decision {
+        let (rules, patience) = (&self.rules, self.handed_at + HANDED_PATIENCE);
+        let decision = decide(&slot, &self.memory, rules, from, cost, now);
+        let handed = self.handed > 0 && now < patience;
         match decision {
-            Decision::Go if self.handed > 0 && spaced(&self.rules, slot) && now < patience => {
+            Decision::Go if handed && spaced(rules, &self.memory, slot) => {
                 Decision::Hold { until: patience, why: Reason::Pace }
             }
             Decision::Go | Decision::Hold { .. } => decision,
         }
     }
 
+    /// What the next one of a line costs.
+    fn next_cost(&self, line: &Line) -> Cost {
+        line.head().map_or(Cost::NONE, |(_, who)| self.waiters[who].cost)
+    }
+
     /// What the next one waits for.
     pub fn why(&self, slot: Slot, from: From, now: Tick) -> Reason {
-        match self.may_go(slot, from, now) {
+        let line = match from {
+            From::Street | From::Line => &self.line,
+            From::Closing(_) => &self.closing,
+        };
+        match self.may_go(slot, from, self.next_cost(line), now) {
             Decision::Hold { why, .. } => why,
             Decision::Go => Reason::Pace,
         }
@@ -183,6 +164,19 @@ impl Hall {
 }
 
 impl House<'_> {
+    /// Brings the state up to the moment.
+    pub fn advance(&mut self) {
+        let (slot, now) = (self.cell.slot(), self.now);
+        if self.hall.rules.law == Law::Ladder || self.hall.pinned.is_some() || slot.dead {
+            return;
+        }
+        let rules = self.hall.rules.clone();
+        let rung = self.hall.memory.advance(slot, &rules, now);
+        if rung != slot.rung {
+            let _ = self.cell.change(|slot| Some(Slot { rung, ..slot }));
+        }
+    }
+
     /// Leaves the cell in order; see the room's description.
     pub fn settle(&mut self, agenda: &Agenda) {
         if self.cell.slot().dead {
@@ -196,7 +190,9 @@ impl House<'_> {
         self.note_reasons();
         let pause = self.hall.memory.paused_until;
         let appointment = self.hall.appointments.first().map(|(due, _)| *due);
-        let moments = [next[0], next[1], appointment, Some(pause).filter(|end| *end > self.now)];
+        let changes = self.hall.memory.changes(&self.hall.rules);
+        let pause = Some(pause).filter(|end| *end > self.now);
+        let moments = [next[0], next[1], appointment, pause, changes];
         self.hall.head_due = next[0];
         self.guard(self.must_guard());
         let wanted = if self.retire() { None } else { moments.into_iter().flatten().min() };
@@ -255,6 +251,8 @@ impl House<'_> {
     /// Ends a start under the lock.
     pub fn release(&mut self, start: Start, used: bool) {
         self.hall.repeats -= usize::from(start.repeat);
+        let rules = self.hall.rules.clone();
+        self.hall.memory.end(&rules, start.cost, start.at, used, self.now);
         if let (From::Closing(before), false) = (start.from, used)
             && self.hall.last_closing == Some(start.at)
         {
@@ -285,8 +283,8 @@ impl House<'_> {
     /// Hands starts to the line while the scope allows; then when it will again.
     fn serve_line(&mut self) -> Option<Tick> {
         while !self.hall.line.is_empty() {
-            let slot = self.cell.slot();
-            match self.hall.may_go(slot, From::Line, self.now) {
+            let (slot, cost) = (self.cell.slot(), self.hall.next_cost(&self.hall.line));
+            match self.hall.may_go(slot, From::Line, cost, self.now) {
                 Decision::Hold { until, .. } => return Some(until).filter(|t| *t != Tick::NEVER),
                 Decision::Go => {
                     let who = self.hall.line.take().expect("the line is not empty");
@@ -301,8 +299,8 @@ impl House<'_> {
     fn serve_closing(&mut self) -> Option<Tick> {
         while !self.hall.closing.is_empty() {
             let from = From::Closing(self.hall.last_closing);
-            let slot = self.cell.slot();
-            match self.hall.may_go(slot, from, self.now) {
+            let (slot, cost) = (self.cell.slot(), self.hall.next_cost(&self.hall.closing));
+            match self.hall.may_go(slot, from, cost, self.now) {
                 Decision::Hold { until, .. } => return Some(until).filter(|t| *t != Tick::NEVER),
                 Decision::Go => {
                     let who = self.hall.closing.take().expect("the line is not empty");
@@ -318,7 +316,8 @@ impl House<'_> {
     }
 
     fn hand_over(&mut self, who: usize, from: From) {
-        let start = self.start(self.hall.waiters[who].repeat, from);
+        let waiter = &self.hall.waiters[who];
+        let start = self.start(waiter.repeat, waiter.cost, from);
         let due = self.hall.head_due.take().filter(|due| *due <= self.now).unwrap_or(self.now);
         let waiter = &mut self.hall.waiters[who];
         waiter.standing = Standing::Granted { start, due };
@@ -330,7 +329,7 @@ impl House<'_> {
     /// Starts an attempt of the line now; the guard is up. What comes from the closing line may
     /// share its instant with another
     /// start: it takes the next stamp, so that a start given back can tell whether it was the last.
-    fn start(&mut self, repeat: bool, from: From) -> Start {
+    fn start(&mut self, repeat: bool, cost: Cost, from: From) -> Start {
         let closing = matches!(from, From::Closing(_));
         let changed = self.cell.change(|slot| {
             let mut next = slot.started(self.now);
@@ -342,7 +341,7 @@ impl House<'_> {
         let before = changed.unwrap_or_else(|slot| slot);
         self.hall.touched = self.now;
         self.hall.repeats += usize::from(repeat);
-        self.hall.won(before, self.now, repeat, from)
+        self.hall.won(before, self.now, repeat, from, cost)
     }
 
     /// Whether newcomers must come through the lock: somebody waits, or something is on that the
@@ -350,12 +349,14 @@ impl House<'_> {
     fn must_guard(&self) -> bool {
         let (hall, slot) = (&*self.hall, self.cell.slot());
         let stalled = slot.rung > 0 && hall.memory.last_stall > slot.last_start;
-        !Arc::ptr_eq(&hall.rules, self.cell.first_rules())
+        hall.rules.need_memory()
+            || !Arc::ptr_eq(&hall.rules, self.cell.first_rules())
             || !hall.nobody_waits()
             || hall.handed > 0
             || hall.memory.paused_until > self.now
             || (stalled && {
-                earliest(&slot, &hall.memory, &hall.rules, From::Street).0 > self.now
+                let next = earliest(&slot, &hall.memory, &hall.rules, From::Street, Cost::NONE);
+                next.0 > self.now
             })
     }
 

@@ -4,6 +4,7 @@
 
 pub mod agenda;
 pub mod cell;
+pub mod chance;
 pub mod command;
 pub mod crowd;
 pub mod gate;
@@ -19,6 +20,7 @@ pub mod sweep;
 pub mod ticket;
 pub mod timekeeper;
 pub mod visit;
+pub mod waiter;
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use crate::clock::Tick;
 use crate::judge::verdict::Class;
 use crate::pace::decide::{From, earliest};
+use crate::pace::quota::Cost;
 use crate::pace::scope::Host;
 use crate::state::cell::{Cell, Eviction};
 use crate::state::ledger::Waits;
@@ -49,7 +50,9 @@ impl RowView {
                 waits: hall.ledger.total(now),
                 in_flight: slot.in_flight,
                 oldest: held.map(|(_, waiter)| waiter.accepted).min(),
-                next_slot: earliest(&slot, &hall.memory, &hall.rules, From::Line).0.max(now),
+                next_slot: earliest(&slot, &hall.memory, &hall.rules, From::Line, Cost::NONE)
+                    .0
+                    .max(now),
                 paused_until: Some(hall.memory.paused_until).filter(|end| *end > now),
                 cause: hall.cause,
             })

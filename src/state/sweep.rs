@@ -1,6 +1,7 @@
 //! Forgets: rows that have nothing more to say, and those nobody asks for any longer.
 
 use crate::pace::decide::{Decision, From};
+use crate::pace::quota::Cost;
 use crate::pace::scope::Host;
 use crate::pace::slot::Slot;
 use crate::state::cell::Eviction;
@@ -43,10 +44,13 @@ impl House<'_> {
             return false;
         }
         let (rules, now) = (&self.hall.rules, self.now);
+        let failed = self.hall.last_failure.is_some_and(|failed| failed + FAILURE_REST > now);
+        let pressed = !self.hall.memory.pressure.is_none();
         let gone = self.cell.change(|slot| {
-            let throttle = (rules.concurrency.is_some() || !rules.delay.is_zero())
+            let throttle = rules.throttles()
                 && (slot.in_flight > 0 || slot.last_start + rules.delay + THROTTLE_REST > now);
-            (slot.rung == 0 && !throttle && !slot.dead).then_some(Slot { dead: true, ..slot })
+            let says = slot.rung > 0 || throttle || failed || pressed;
+            (!says && !slot.dead).then_some(Slot { dead: true, ..slot })
         });
         if gone.is_ok() {
             self.effects.retired = Some(Eviction::Quiet);
@@ -57,7 +61,8 @@ impl House<'_> {
     /// The row goes for another scope's sake, if whoever comes next could start at once.
     pub fn make_way(&mut self) -> bool {
         let slot = self.cell.slot();
-        if !self.is_quiet() || self.hall.may_go(slot, From::Street, self.now) != Decision::Go {
+        let free = self.hall.may_go(slot, From::Street, Cost::NONE, self.now) == Decision::Go;
+        if !self.is_quiet() || !free {
             return false;
         }
         let gone = self.cell.change(|now| {
@@ -88,13 +93,14 @@ impl House<'_> {
         }
     }
 
-    /// Nobody waits, no pause runs, no repeat is in flight, and no operator holds on to the row.
+    /// Nobody waits, no repeat is in flight, no operator holds on to the row, and nothing is on that
+    /// must not be forgotten.
     fn is_quiet(&self) -> bool {
         self.hall.nobody_waits()
             && self.hall.handed == 0
             && self.hall.repeats == 0
             && self.hall.pinned.is_none()
-            && self.hall.memory.paused_until <= self.now
+            && !self.hall.memory.must_stay(&self.hall.rules, self.now)
     }
 }
 
@@ -103,3 +109,6 @@ const SWEEP_AT_ONCE: usize = 256;
 /// A row that is there for a configured throttle rests so long before it goes: making one a request
 /// would cost more than keeping it.
 const THROTTLE_REST: Duration = Duration::from_secs(10);
+/// So long a failure speaks for or against its page: longer than a request's own ladder makes it
+/// wait (a minute by default). The law `ladder` keeps the row by its rung.
+const FAILURE_REST: Duration = Duration::from_secs(120);

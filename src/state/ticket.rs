@@ -1,6 +1,7 @@
 //! What a request brings to the gate, and why it may be sent away.
 
 use crate::clock::Tick;
+use crate::pace::quota::Cost;
 use crate::pace::scope::{Client, Host};
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ pub struct Ticket {
     pub window_end: Tick,
     /// The end its client *stated*; an unstated patience is never guessed.
     pub deadline: Option<Tick>,
+    /// What it spends of the scope's quota, if there is one.
+    pub cost: Cost,
 }
 
 /// Why a request is not held (any longer). Nothing was sent.

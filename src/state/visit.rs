@@ -4,13 +4,16 @@
 use crate::clock::Tick;
 use crate::judge::verdict::{Class, PaceMove};
 use crate::pace::decide::{Decision, From, Reason, best_case, earliest};
-use crate::pace::learn::{Move, learn};
+use crate::pace::learn::{Learnt, Move, learn};
+use crate::pace::quota::Cost;
+use crate::pace::rules::Law;
 use crate::pace::slot::Slot;
 use crate::state::cell::{Cell, Start};
-use crate::state::hall::{Hall, House, Standing, Waiter};
+use crate::state::hall::{Hall, House};
 use crate::state::ledger::{Lane, Waits};
 use crate::state::mark::Mark;
 use crate::state::ticket::{Bound, Refusal, Ticket};
+use crate::state::waiter::{Standing, Waiter};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -58,6 +61,23 @@ pub struct Lesson {
     /// The server named a wait.
     pub pause: Option<Duration>,
     pub class: Class,
+    /// The answer's status, as what it was judged; laws may go by it.
+    pub status: Option<u16>,
+    /// A failure of one page's own, or of ours: no law goes by it.
+    pub excused: bool,
+}
+
+impl Lesson {
+    /// A lesson without a wait, and without a status.
+    pub const fn new(class: Class, pace: PaceMove) -> Lesson {
+        Lesson { pace, pause: None, class, status: None, excused: false }
+    }
+
+    /// The same of an attempt that started at `started`.
+    pub(crate) fn of(self, started: Tick) -> Move {
+        let Lesson { pace, pause, class, status, excused } = self;
+        Move { pace, pause, started, class, status, excused }
+    }
 }
 
 /// What became of the scope.
@@ -72,6 +92,8 @@ pub struct Learned {
     /// The earliest next start.
     pub next_slot: Tick,
     pub mark: Mark,
+    /// The scope holds its requests back for it.
+    pub slows: bool,
 }
 
 impl House<'_> {
@@ -85,7 +107,7 @@ impl House<'_> {
         let apart = ticket.not_before.filter(|until| *until > self.now);
         if apart.is_none()
             && self.hall.line.is_empty()
-            && let Some(start) = self.walk_in(ticket.repeat)
+            && let Some(start) = self.walk_in(ticket.repeat, ticket.cost)
         {
             return Joined::Started(start);
         }
@@ -156,8 +178,7 @@ impl House<'_> {
         if self.cell.slot().dead {
             return None;
         }
-        let taught = Move { pace: lesson.pace, pause: lesson.pause, started };
-        let before = self.apply(taught);
+        let (before, slows) = self.apply(lesson.of(started));
         self.hall.touched = self.now;
         match lesson.pace {
             PaceMove::StepDown => {
@@ -167,14 +188,16 @@ impl House<'_> {
             }
             PaceMove::Climb => {
                 self.hall.others.stalled = self.hall.others.stalled.saturating_add(1);
+                let forgetful = self.hall.rules.law != Law::Ladder;
+                self.hall.last_failure = forgetful.then_some(self.now);
             }
             PaceMove::Nothing => {}
         }
-        if lesson.pause.is_some() || lesson.pace == PaceMove::Climb {
+        if slows || lesson.pace == PaceMove::Climb {
             self.hall.cause = Some(lesson.class);
             self.send_hopeless_away();
         }
-        Some(self.learned(before.rung))
+        Some(Learned { slows, ..self.learned(before.rung) })
     }
 
     /// Sends everybody away.
@@ -188,15 +211,15 @@ impl House<'_> {
 
     /// Nobody waits: this one starts right away, if the scope allows it. Claims that need no lock
     /// may come between, so deciding and starting are one step.
-    fn walk_in(&mut self, repeat: bool) -> Option<Start> {
+    fn walk_in(&mut self, repeat: bool, cost: Cost) -> Option<Start> {
         let (hall, cell, now) = (&*self.hall, self.cell, self.now);
         let changed = cell.change(|slot| {
-            let goes = hall.may_go(slot, From::Street, now) == Decision::Go;
+            let goes = hall.may_go(slot, From::Street, cost, now) == Decision::Go;
             goes.then(|| slot.started(now))
         });
         let before = changed.ok()?;
         self.hall.repeats += usize::from(repeat);
-        Some(self.hall.won(before, now, repeat, From::Street))
+        Some(self.hall.won(before, now, repeat, From::Street, cost))
     }
 
     fn refusal(&self, ticket: &Ticket, bounds: Bounds, slot: Slot) -> Option<Refusal> {
@@ -236,6 +259,7 @@ impl House<'_> {
             repeat: ticket.repeat,
             window_end: ticket.window_end,
             deadline: ticket.deadline,
+            cost: ticket.cost,
             waker: None,
             standing: Standing::Apart(until),
             stay: self.hall.ledger.enter(Lane::Apart, self.now),
@@ -264,22 +288,32 @@ impl House<'_> {
 
     /// Changes word and memory together: the guard is up in between, so that nobody claims by the
     /// new rung and the old memory.
-    fn apply(&mut self, taught: Move) -> Slot {
-        let (rules, memory, now) = (&self.hall.rules, self.hall.memory, self.now);
+    fn apply(&mut self, taught: Move) -> (Slot, bool) {
+        let chance = self.hall.rules.need_memory().then(|| self.hall.chance.draw());
+        let (rules, memory, now) = (&self.hall.rules, &self.hall.memory, self.now);
         let pinned = self.hall.pinned;
-        let mut after = memory;
+        let mut after = None;
         let changed = self.cell.change(|slot| {
             let known = slot.last_start.max(match taught.pace {
                 PaceMove::Climb => Slot::stamp(taught.started),
                 PaceMove::StepDown | PaceMove::Nothing => Tick::ZERO,
             });
             let slot = Slot { last_start: known, ..slot };
-            let (next, remembered) = learn(slot, memory, rules, taught, now);
-            after = remembered;
+            let learnt = learn(slot, memory.clone(), rules, taught, now);
+            let next = learnt.slot;
+            after = Some(learnt);
             Some(Slot { guarded: true, rung: pinned.unwrap_or(next.rung), ..next })
         });
-        self.hall.memory = after;
-        changed.unwrap_or_else(|slot| slot)
+        let Some(Learnt { memory, slows, .. }) = after else { unreachable!("it always changes") };
+        let pressure = self.hall.memory.pressure;
+        self.hall.memory = memory;
+        if pinned.is_some() {
+            self.hall.memory.pressure = pressure;
+        }
+        if let Some(chance) = chance.filter(|_| slows) {
+            self.hall.memory.chance = chance;
+        }
+        (changed.unwrap_or_else(|slot| slot), slows)
     }
 
     /// Refuses all who can't be in time any longer.
@@ -305,10 +339,11 @@ impl House<'_> {
             before,
             after: slot.rung,
             paused_until: Some(memory.paused_until).filter(|end| *end > self.now),
-            pace: rules.ladder.pace(slot.rung),
+            pace: self.hall.pace(slot),
             held: self.hall.held(),
-            next_slot: earliest(&slot, memory, rules, From::Line).0.max(self.now),
+            next_slot: earliest(&slot, memory, rules, From::Line, Cost::NONE).0.max(self.now),
             mark: Mark::new(self.cell.id(), self.hall.others),
+            slows: false,
         }
     }
 }

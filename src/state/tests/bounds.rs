@@ -1,6 +1,7 @@
 //! Who is sent away, and when.
 
 use super::*;
+use crate::pace::quota::Cost;
 use crate::state::limits::Limits;
 use crate::state::ticket::Bound;
 
@@ -160,6 +161,7 @@ async fn one_task_keeps_time_for_all() {
         not_before: None,
         window_end: stall + seconds(600),
         deadline: None,
+        cost: Cost::ONE,
     };
     for turn in 1..=3 {
         let mut permit = gate.claim(ticket.clone()).await.unwrap();

@@ -3,10 +3,13 @@
 mod bounds;
 mod crowd;
 mod ladder;
+mod laws;
 mod line;
+mod throttles;
 
 use crate::clock::{Clock, Hand, Tick};
 use crate::judge::verdict::{Class, PaceMove};
+use crate::pace::quota::Cost;
 use crate::pace::rules::PaceRules;
 use crate::pace::scope::{Client, Host};
 use crate::state::gate::{Gate, GateRules};
@@ -65,6 +68,7 @@ impl World {
             not_before: None,
             window_end: self.now() + seconds(600),
             deadline: None,
+            cost: Cost::ONE,
         }
     }
 
@@ -104,7 +108,7 @@ impl World {
     /// Teaches the scope by an attempt that nobody counts.
     fn teach(&self, pace: PaceMove, class: Class, pause: Option<u64>) -> Learned {
         let mut attempt = Permit::plain(shop(), self.now(), true);
-        let lesson = Lesson { pace, pause: pause.map(seconds), class };
+        let lesson = Lesson { pause: pause.map(seconds), ..Lesson::new(class, pace) };
         attempt.learn(&self.gate, lesson, self.now())
     }
 
@@ -137,9 +141,9 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 fn served() -> Lesson {
-    Lesson { pace: PaceMove::StepDown, pause: None, class: Class::Served }
+    Lesson::new(Class::Served, PaceMove::StepDown)
 }
 
 fn stalled() -> Lesson {
-    Lesson { pace: PaceMove::Climb, pause: None, class: Class::Overloaded }
+    Lesson::new(Class::Overloaded, PaceMove::Climb)
 }
