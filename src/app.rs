@@ -28,8 +28,9 @@ use crate::net::headers::via::Pseudonym;
 use crate::net::listen::{accept, listen};
 use crate::net::pool::Pool;
 use crate::net::room::Room;
+use crate::pace::scope::Host;
 use crate::state::gate::Gate;
-use crate::state::picture::LATENESS;
+use crate::state::picture::{LATENESS, RowView};
 use crate::state::timekeeper::Timekeeper;
 use bytes::Bytes;
 use http::Response;
@@ -260,6 +261,7 @@ fn gauges(gate: &Gate, pool: &Pool, keyring: &Keyring, reload: Reload, now: Tick
         wakeups: counters.wakeups,
         rows: counters.rows as u64,
         rows_by_rung,
+        paces: Some(picture.rows.iter().map(pace).collect()),
         held: counters.held as u64,
         oldest_held: oldest.map(|since| now.since(since)),
         lateness: Spread {
@@ -279,6 +281,10 @@ fn gauges(gate: &Gate, pool: &Pool, keyring: &Keyring, reload: Reload, now: Tick
         ca_expiry: Some(keyring.root().not_after()),
         reload,
     }
+}
+
+fn pace(row: &RowView) -> (Host, u8, Duration) {
+    (row.scope.clone(), row.rung, row.pace)
 }
 
 /// The pages under `http://pacegate.internal/`, as flow wants them.

@@ -8,6 +8,7 @@ use crate::cli::log::{self, Style};
 use crate::cli::stop::Stop;
 use crate::config::mistake::Mistakes;
 use crate::config::settings::Config;
+use crate::pace::rules::Law;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -188,7 +189,12 @@ fn ladder(config: &Config) -> String {
     let paces: Vec<String> =
         config.pace.ladder.paces().iter().map(|pace| pace.as_secs_f64().to_string()).collect();
     let window = config.retry.window.as_secs_f64();
-    format!("{} s   retry window {} min", paces.join(" "), window / 60.0)
+    let law = match config.pace.law {
+        Law::Ladder => "",
+        Law::Backoff => "   (of single requests; law backoff)",
+        Law::Fixed => "   (of single requests; law fixed)",
+    };
+    format!("{} s{law}   retry window {} min", paces.join(" "), window / 60.0)
 }
 
 fn banner(app: &App, ladder: &str, file: Option<&Path>) -> String {

@@ -3,6 +3,7 @@
 use crate::config::address;
 use crate::config::mistake::Mistake;
 use crate::config::node::Node;
+use crate::config::pacing;
 use crate::config::section::{Report, Section};
 use crate::config::sense;
 use crate::config::settings::{Config, LogFormat, LogLevel, PublicPart};
@@ -12,7 +13,6 @@ use crate::flow::settings::{
     ControlHeaders, Preset, ResponseHeaders, Retry, Unsafe, Via, WindowClose,
 };
 use crate::net::settings::Roots;
-use crate::pace::rules::{Climb, Ladder, PaceRules};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(in crate::config) fn check(root: Option<&Node>) -> (Config, Report) {
     let mut config = Config::default();
     let top = Section::top(root, report_ref);
     doors(&top, &mut config, report_ref);
-    paces(&top, &mut config, report_ref);
+    pacing::read(&top, &mut config, report_ref);
     repeats(&top, &mut config, report_ref);
     bounds(&top, &mut config, report_ref);
     ways(&top, &mut config, report_ref);
@@ -86,63 +86,6 @@ fn listeners(node: &Node) -> Read<Vec<SocketAddr>> {
         return wrong(node, "names no address", "write it like `127.0.0.1:3128`");
     }
     Ok(listeners)
-}
-
-/// How scopes are paced.
-fn paces(top: &Section<'_>, config: &mut Config, report: &mut Report) {
-    let pace = top.below("pace", report);
-    let mut fixed = false;
-    let laws = [("ladder", false), ("fixed", true)];
-    pace.read("law", &mut fixed, |node| value::word(node, &laws), report);
-    pace.read("idle", &mut config.pace.idle, value::some_duration, report);
-    pace_rules(&pace, &mut config.pace, report);
-    if fixed {
-        if report.given("pace.ladder").is_some() {
-            let message = "`pace.ladder` has no effect under `law: fixed`";
-            let hint = "take one of the two out";
-            report.mistakes.push(Mistake::warning(message, &report.place("pace.ladder"), hint));
-        }
-        config.pace.ladder = Ladder::new(vec![Duration::ZERO]).expect("rung 0 is a ladder");
-    }
-    for entry in top.named("scopes", report) {
-        let scope = Section::scope(entry, report);
-        let mut rules = config.pace.clone();
-        pace_rules(&scope, &mut rules, report);
-        match address::host(&entry.key) {
-            Ok(host) => drop(config.scopes.insert(host, rules)),
-            Err(hint) => {
-                let message = format!("`scopes` has no host in `{}`", value::short(&entry.key));
-                report.mistakes.push(Mistake::error(message, &entry.key_place, hint));
-            }
-        }
-    }
-}
-
-fn pace_rules(section: &Section<'_>, rules: &mut PaceRules, report: &mut Report) {
-    section.read("ladder", &mut rules.ladder, ladder, report);
-    let climbs = [("stall", Climb::Stall), ("incident", Climb::Incident)];
-    section.read("climb", &mut rules.climb, |node| value::word(node, &climbs), report);
-    section.read("drain", &mut rules.drain, value::some_count, report);
-    let parse = |node: &Node| value::optional(node, value::some_count);
-    section.read("concurrency", &mut rules.concurrency, parse, report);
-    section.read("delay", &mut rules.delay, value::duration, report);
-}
-
-fn ladder(node: &Node) -> Read<Ladder> {
-    let paces = value::list(node, value::pace)?;
-    let hint = match (paces.len() > Ladder::MOST, paces.first()) {
-        (true, _) => format!("{} rungs at most", Ladder::MOST),
-        (false, Some(first)) if !first.is_zero() => {
-            "rung 0 is `0s`: a healthy host has no delay".to_owned()
-        }
-        (false, _) => {
-            "write it like `[0s, 2s, 5s, 15s]`, each slower than the one before".to_owned()
-        }
-    };
-    match Ladder::new(paces) {
-        Some(ladder) => Ok(ladder),
-        None => wrong(node, "is no ladder", hint),
-    }
 }
 
 /// How long and how often requests are repeated.

@@ -19,6 +19,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "proxy_name",
             "resolve",
             "pace",
+            "backoff",
             "retry",
             "retry_after",
             "verdicts",
@@ -35,7 +36,25 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
     ),
     ("admin", &["listen", "public"]),
     ("clients", &["allow", "idle", "unread"]),
-    ("pace", &["law", "ladder", "climb", "drain", "idle", "concurrency", "delay"]),
+    (
+        "pace",
+        &[
+            "law",
+            "ladder",
+            "climb",
+            "drain",
+            "idle",
+            "concurrency",
+            "min_concurrency",
+            "delay",
+            "slot_delay",
+            "jitter",
+            "target_rpm",
+            "quota",
+            "per",
+        ],
+    ),
+    ("backoff", BACKOFF),
     (
         "retry",
         &[
@@ -55,7 +74,25 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
     ("retry_after", &["max"]),
     ("verdicts.*", &["match", "pace", "repeat"]),
     ("tunnel", &["hold", "idle", "deny_ports"]),
-    ("scopes.*", &["ladder", "climb", "drain", "concurrency", "delay"]),
+    (
+        "scopes.*",
+        &[
+            "concurrency",
+            "min_concurrency",
+            "delay",
+            "slot_delay",
+            "jitter",
+            "target_rpm",
+            "quota",
+            "per",
+            "law",
+            "ladder",
+            "climb",
+            "drain",
+            "backoff",
+        ],
+    ),
+    ("scopes.*.backoff", BACKOFF),
     (
         "limits",
         &[
@@ -79,10 +116,12 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
     ("log", &["level", "format"]),
 ];
 
+const BACKOFF: &[&str] =
+    &["statuses", "errors", "factor", "min", "max", "jitter", "quiet", "rampup"];
+
 /// Keys of features that are planned and not built. They are errors, for a setting that does nothing
 /// is worse than none.
 const LATER: &[&str] = &[
-    "backoff",
     "verdicts.*.answer",
     "rules",
     "accounts",
@@ -93,15 +132,10 @@ const LATER: &[&str] = &[
     "state_file",
     "admin.token_file",
     "pace.scope",
-    "pace.min_concurrency",
-    "pace.slot_delay",
-    "pace.jitter",
-    "pace.target_rpm",
     "retry_after.preemptive",
     "retry_after.profiles",
     "limits.attempts",
     "limits.response_body",
-    "scopes.*.law",
     "scopes.*.idle",
 ];
 

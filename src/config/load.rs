@@ -110,6 +110,9 @@ fn split(path: &str) -> Vec<&str> {
     match path.split_once('.') {
         Some(("resolve", host)) => vec!["resolve", host],
         Some(("scopes", rest)) => match rest.rsplit_once('.') {
+            Some((host, key)) if host.ends_with(".backoff") => {
+                vec!["scopes", host.strip_suffix(".backoff").unwrap_or(host), "backoff", key]
+            }
             Some((host, key)) => vec!["scopes", host, key],
             None => vec!["scopes", rest],
         },

@@ -10,6 +10,7 @@ mod keys;
 pub mod load;
 pub mod mistake;
 mod node;
+mod pacing;
 mod raw;
 mod section;
 mod sense;

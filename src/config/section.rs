@@ -43,6 +43,21 @@ impl<'a> Section<'a> {
         Section::new(name, name.to_owned(), self.node(name), report)
     }
 
+    /// The section `key` of this one; `name` is how its keys are known.
+    pub fn inner(&self, name: &str, key: &str, report: &mut Report) -> Section<'a> {
+        Section::new(name, keys::join(&self.path, key), self.node(key), report)
+    }
+
+    /// Its path, as it is written.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Where its first key is.
+    pub fn place(&self) -> Place {
+        self.entries.first().map_or(Place::Whole, |entry| entry.key_place.clone())
+    }
+
     /// The section of one host in `scopes`.
     pub fn scope(entry: &'a Entry, report: &mut Report) -> Section<'a> {
         Section::new("scopes.*", format!("scopes.{}", entry.key), Some(&entry.node), report)

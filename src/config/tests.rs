@@ -136,11 +136,6 @@ fn a_preset_brings_its_times_and_the_file_has_the_last_word() {
 }
 
 #[test]
-fn the_law_fixed_is_a_ladder_of_one_rung() {
-    assert_eq!(good("pace: {law: fixed, delay: 1s}").pace.ladder.top(), 0);
-}
-
-#[test]
 fn private_addresses_are_refused_when_other_machines_can_ask() {
     let open = "listen: 0.0.0.0:3128\nclients: {allow: private}\n";
     assert!(good(open).reach.destinations.deny_private);
@@ -179,7 +174,8 @@ error: unknown key `banana`
   --> pace.yaml:7:1
 7 | banana: 1
   | ^^^^^^ known here: listen, admin, certs, preset, clients, control_headers, response_headers, via, proxy_name, \
-  resolve, pace, retry, retry_after, verdicts, tunnel, scopes, limits, warn, tls, destinations, shutdown, metrics, log
+  resolve, pace, backoff, retry, retry_after, verdicts, tunnel, scopes, limits, warn, tls, destinations, shutdown, \
+  metrics, log
 error: `robots` is not built yet in this version
   --> pace.yaml:8:1
 8 | robots: {obey: true}
@@ -260,11 +256,11 @@ fn a_wrong_value_says_what_would_be_right() {
     says("limits: {held: lots}", "whole number");
     says("pace: {concurency: 2}", "did you mean `concurrency`?");
     says("retry.window: 5m", "write `window` under `retry:`");
-    says("pace: {jitter: 0.5}", "not built yet");
+    says("pace: {scope: host}", "not built yet");
     says("tls: {intercept: auto}", "not built yet");
     says("preset: strict", "must be one of");
     says("scopes: {'*.example': {delay: 1s}}", "without `*`");
-    says("scopes: {shop.example: {law: fixed}}", "not built yet");
+    says("scopes: {shop.example: {idle: 1h}}", "not built yet");
     says("clients: {allow: lan}", "`10.0.0.0/8` or `private`");
     says("resolve: {shop.test: shop2.test}", "127.0.0.1:8081");
     says("listen: 127.0.0.1", "did you mean `127.0.0.1:3128`?");

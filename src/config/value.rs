@@ -134,6 +134,15 @@ pub fn count(node: &Node, range: RangeInclusive<usize>) -> Read<usize> {
     }
 }
 
+/// Any number that is one.
+pub fn number(node: &Node) -> Read<f64> {
+    let text = text(node)?;
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        Ok(_) | Err(_) => wrong(node, format!("must be a number, not `{}`", short(text)), ""),
+    }
+}
+
 /// A [`count`] from 1 on.
 pub fn some_count(node: &Node) -> Read<u32> {
     count(node, 1..=1_000_000).map(|number| number as u32)

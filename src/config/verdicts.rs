@@ -69,7 +69,7 @@ fn matched(node: &Node, class: Class, taken: &[(u16, u16, Class)]) -> Read<Vec<(
 }
 
 /// `429`, `5xx`, `500-504`.
-fn codes(node: &Node) -> Read<(u16, u16)> {
+pub(in crate::config) fn codes(node: &Node) -> Read<(u16, u16)> {
     let text = text(node)?;
     let (first, last) = match (text.strip_suffix("xx"), text.split_once('-')) {
         (Some(hundreds), _) => (format!("{hundreds}00"), format!("{hundreds}99")),

@@ -69,6 +69,17 @@ impl HostMeter {
         self.state().row = row;
     }
 
+    /// Whether the host had a row when that was last seen.
+    pub fn has_row(&self) -> bool {
+        self.state().row
+    }
+
+    /// Shows a rung and its pace.
+    pub fn show(&self, (rung, pace): (u8, Duration), families: &HostFamilies) {
+        families.rung.with_label_values(&[&*self.label]).set(i64::from(rung));
+        families.delay.with_label_values(&[&*self.label]).set(pace.as_secs_f64());
+    }
+
     /// Remembers a climb.
     pub fn climbed(&self, rung: u8, class: Class) {
         let mut state = self.state();

@@ -13,6 +13,7 @@ use dashmap::DashMap;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Every value of the host label.
 pub struct Hosts {
@@ -123,6 +124,18 @@ impl Hosts {
                 total.iter_mut().zip(waits).for_each(|(sum, wait)| *sum += *wait);
             }
             meter.export(held, &total, &self.families);
+        }
+    }
+
+    /// Brings rungs and paces up to date: no lesson is learnt when time takes a step back.
+    pub fn follow(&self, paces: &[(Host, u8, Duration)]) {
+        let rows: HashMap<&str, (u8, Duration)> =
+            paces.iter().map(|(host, rung, pace)| (host.as_str(), (*rung, *pace))).collect();
+        let meters = self.labelled.iter().map(|entry| entry.value().clone());
+        for meter in meters.filter(|meter| meter.has_row()) {
+            let row = rows.get(meter.label()).copied();
+            meter.set_row(row.is_some());
+            meter.show(row.unwrap_or_default(), &self.families);
         }
     }
 

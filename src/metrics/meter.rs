@@ -228,8 +228,7 @@ impl Meter {
         // Many hosts share `_other`: a rung of it would mean nothing.
         if !meter.is_other() {
             meter.set_row(true);
-            families.rung.with_label_values(&[meter.label()]).set(i64::from(after));
-            families.delay.with_label_values(&[meter.label()]).set(pace.as_secs_f64());
+            meter.show((after, pace), families);
         }
     }
 
@@ -238,8 +237,7 @@ impl Meter {
         let Hosts { families, .. } = &self.inner.hosts;
         if let Some(meter) = self.inner.hosts.known(host) {
             meter.set_row(false);
-            families.rung.with_label_values(&[meter.label()]).set(0);
-            families.delay.with_label_values(&[meter.label()]).set(0.0);
+            meter.show((0, Duration::ZERO), families);
         }
     }
 

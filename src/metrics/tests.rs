@@ -305,3 +305,23 @@ fn the_rules_that_are_shipped_name_metrics_that_exist() {
     let missing: Vec<_> = named.iter().filter(|name| !known.iter().any(|k| k == *name)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
+
+#[test]
+fn a_rung_that_time_alone_brings_down_is_shown_as_it_is() {
+    let book = book(10);
+    let shop = host("shop.test");
+    book.meter.rung(&shop, 0, 2, secs(2), Class::RateLimited);
+    let shown = |paces: Vec<(Host, u8, Duration)>| {
+        let gauges = || Gauges { paces: Some(paces), ..Gauges::default() };
+        let text = book.meter.text(book.now(), gauges);
+        let value = |name: &str| {
+            let line = text.lines().find(|line| line.starts_with(name)).expect(name);
+            line.rsplit(' ').next().expect("a value").to_owned()
+        };
+        [value("pacegate_host_rung{"), value("pacegate_host_delay_seconds{")]
+    };
+    assert_eq!(shown(vec![(shop.clone(), 2, secs(2))]), ["2", "2"]);
+    assert_eq!(shown(vec![(shop.clone(), 1, secs(1))]), ["1", "1"]);
+    assert_eq!(shown(Vec::new()), ["0", "0"]);
+    assert_eq!(shown(vec![(shop, 1, secs(1))]), ["0", "0"], "a new row is told by its lesson");
+}

@@ -23,6 +23,8 @@ pub struct Gauges {
     pub rows: u64,
     /// The same, by rung from 0.
     pub rows_by_rung: Vec<u64>,
+    /// The rung and pace of every row, which time alone may change. `None`: not known.
+    pub paces: Option<Vec<(Host, u8, Duration)>>,
     pub held: u64,
     /// How long after the moment they were due held requests started.
     pub lateness: Spread,
@@ -80,6 +82,9 @@ impl Meter {
         let over = self.inner.hosts.holds();
         let gauges = gauges();
         self.inner.hosts.export(over, &gauges.waiting);
+        if let Some(paces) = &gauges.paces {
+            self.inner.hosts.follow(paces);
+        }
         scrape.bring_in(&gauges);
         let families = scrape.registry.gather();
         drop(turn);
