@@ -204,6 +204,7 @@ fn assemble(
         room: Room::of(descriptors()),
         replays: Budget::new(config.buffers.replay_total),
         kept: Budget::new(config.buffers.kept_total),
+        answers: Budget::new(config.buffers.response_total),
         draining: signs.draining,
         alive: signs.alive,
         local: local(views.clone()),

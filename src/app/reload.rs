@@ -69,13 +69,14 @@ impl App {
 
 /// Keys that can't change while it runs, each with whether two configurations differ in it.
 type Differs = fn(&Config, &Config) -> bool;
-const FIXED: [(&str, Differs); 9] = [
+const FIXED: [(&str, Differs); 10] = [
     ("listen", |old, new| old.listen != new.listen),
     ("admin", |old, new| old.admin != new.admin),
     ("certs", |old, new| old.certs != new.certs),
     ("limits.scopes", |old, new| old.limits.scopes != new.limits.scopes),
     ("limits.replay_total", |old, new| old.buffers.replay_total != new.buffers.replay_total),
     ("limits.kept_total", |old, new| old.buffers.kept_total != new.buffers.kept_total),
+    ("limits.response_total", |old, new| old.buffers.response_total != new.buffers.response_total),
     ("metrics.host_limit", |old, new| old.metrics_host_limit != new.metrics_host_limit),
     ("log.level", |old, new| old.log.level != new.log.level),
     ("log.format", |old, new| old.log.format != new.log.format),
@@ -96,6 +97,7 @@ fn merged(old: &Config, wanted: Config) -> Config {
     config.limits = Limits { scopes: old.limits.scopes, ..config.limits };
     config.buffers.replay_total = old.buffers.replay_total;
     config.buffers.kept_total = old.buffers.kept_total;
+    config.buffers.response_total = old.buffers.response_total;
     config.metrics_host_limit = old.metrics_host_limit;
     config.log = old.log;
     config

@@ -147,6 +147,7 @@ fn bounds(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     let all = |node: &Node| value::size(node, 0..=TOTAL);
     limits.read("replay_total", &mut buffers.replay_total, all, report);
     limits.read("kept_total", &mut buffers.kept_total, all, report);
+    limits.read("response_total", &mut buffers.response_total, all, report);
     let one = |node: &Node| value::size(node, 0..=RESPONSE_BUFFER);
     limits.read("response_buffer", &mut buffers.response, one, report);
     let head = |node: &Node| value::size(node, HEAD_BYTES);

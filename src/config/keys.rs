@@ -104,6 +104,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "replay_total",
             "kept_total",
             "response_buffer",
+            "response_total",
             "header_bytes",
             "header_fields",
         ],

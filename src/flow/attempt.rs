@@ -2,7 +2,8 @@
 //! whole before anything of it goes out (spec 2.9).
 
 use crate::clock::Tick;
-use crate::flow::job::Job;
+use crate::flow::gather::{Gathered, gather};
+use crate::flow::job::{Job, Share};
 use crate::flow::journal::Start;
 use crate::flow::settings::{Preset, Via};
 use crate::flow::terms::Terms;
@@ -11,20 +12,17 @@ use crate::judge::classify::classify;
 use crate::judge::outcome::{Answer, Fault, FaultKind, Outcome, Sent};
 use crate::judge::verdict::{Class, PaceMove, Repeat};
 use crate::net::exchange::{Exchanged, Limits};
-use crate::net::headers::response::{forward, forward_trailers};
+use crate::net::headers::response::forward;
 use crate::net::headers::status::disown;
 use crate::net::inbound::Inbound;
 use crate::state::permit::Permit;
 use crate::state::visit::Lesson;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderMap};
 use http::{Response, StatusCode, response};
 use http_body::Body;
-use http_body_util::BodyExt;
 use std::future::ready;
-use std::pin::pin;
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// An attempt that was made.
 pub struct Attempted {
@@ -68,6 +66,8 @@ pub struct Whole {
     pub parts: response::Parts,
     pub body: Bytes,
     pub trailers: Option<HeaderMap>,
+    /// Of `limits.response_total`, if the body is large.
+    pub share: Option<Share>,
 }
 
 /// Makes an attempt.
@@ -192,8 +192,10 @@ async fn read(flow: &Flow, job: &Job, response: Response<Inbound>) -> Came {
         None if failed => job.limits.response_timeout,
         None => UNKNOWN_PATIENCE,
     };
-    match gather(body, most, patience).await {
-        Ok(Gathered::Whole(body, trailers)) => Came::Whole(Whole { parts, body, trailers }),
+    match gather(body, most, patience, &flow.answers).await {
+        Ok(Gathered::Whole { body, trailers, share }) => {
+            Came::Whole(Whole { parts, body, trailers, share })
+        }
         Ok(Gathered::Part(first, rest)) => Came::Flowing { parts, first, rest },
         Err(fault) => Came::Fault(fault),
     }
@@ -217,71 +219,6 @@ fn unusable(job: &Job, kind: FaultKind) -> Fault {
         format!("{host} switched protocols without being asked")
     };
     Fault { kind, sent: Sent::Perhaps, detail }
-}
-
-enum Gathered {
-    Whole(Bytes, Option<HeaderMap>),
-    Part(Bytes, Inbound),
-}
-
-/// Reads a body until its end, until `most` bytes, or for `patience`.
-async fn gather(mut body: Inbound, most: usize, patience: Duration) -> Result<Gathered, Fault> {
-    let mut all = Gathering::default();
-    let ended = {
-        let mut reading = pin!(all.read(&mut body, most));
-        timeout(patience, reading.as_mut()).await.ok().transpose()?
-    };
-    let trailers = all.trailers.take();
-    Ok(match ended {
-        Some(true) => Gathered::Whole(all.bytes(), trailers),
-        Some(false) | None => Gathered::Part(all.bytes(), body),
-    })
-}
-
-#[derive(Default)]
-struct Gathering {
-    first: Bytes,
-    more: BytesMut,
-    trailers: Option<HeaderMap>,
-}
-
-impl Gathering {
-    /// Whether the body ended.
-    async fn read(&mut self, body: &mut Inbound, most: usize) -> Result<bool, Fault> {
-        while let Some(frame) = body.frame().await.transpose()? {
-            match frame.into_data() {
-                Ok(data) => self.push(data),
-                Err(frame) => {
-                    self.trailers = frame.into_trailers().ok();
-                    self.trailers.iter_mut().for_each(forward_trailers);
-                }
-            }
-            if self.len() > most {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// A body of one piece, the common case, is not copied.
-    fn push(&mut self, data: Bytes) {
-        if self.len() == 0 {
-            self.first = data;
-        } else {
-            if self.more.is_empty() {
-                self.more.extend_from_slice(&self.first);
-            }
-            self.more.extend_from_slice(&data);
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.first.len().max(self.more.len())
-    }
-
-    fn bytes(self) -> Bytes {
-        if self.more.is_empty() { self.first } else { self.more.freeze() }
-    }
 }
 
 fn is_event_stream(headers: &HeaderMap) -> bool {

@@ -3,7 +3,7 @@
 use crate::clock::Tick;
 use crate::flow::attempt::Whole;
 use crate::flow::ending::Ending;
-use crate::flow::job::Job;
+use crate::flow::job::{Job, LastAnswer};
 use crate::flow::record::{Trip, seconds};
 use crate::flow::reply::{Asked, reply};
 use crate::flow::settings::ResponseHeaders;
@@ -89,11 +89,16 @@ fn late(flow: &Flow, end: Tick) -> Pin<Box<dyn Future<Output = ()> + Send>> {
 }
 
 fn origin(flow: &Flow, job: Job, whole: Whole, outcome: RequestOutcome) -> Response<Reply> {
-    let Whole { mut parts, body, trailers } = whole;
+    let Whole { mut parts, body, trailers, share } = whole;
     mark(&job, &mut parts.headers);
     flow.meter.transferred(labels::Flow::Received, Final::Yes, body.len() as u64);
     let outcome = repeated(outcome, job.trip.attempts());
     job.trip.end(outcome, parts.status, Source::Origin);
+    // Until its client has taken it.
+    let body = match share {
+        Some(share) => share.with(body),
+        None => body,
+    };
     Response::from_parts(parts, Reply::Whole { body: Some(body), trailers })
 }
 
@@ -101,7 +106,8 @@ fn origin(flow: &Flow, job: Job, whole: Whole, outcome: RequestOutcome) -> Respo
 pub fn last(flow: &Flow, mut job: Job, ending: Ending) -> Response<Reply> {
     match job.tries.last.take() {
         Some(last) => {
-            let whole = Whole { parts: last.parts, body: last.body, trailers: last.trailers };
+            let LastAnswer { parts, body, trailers, share } = last;
+            let whole = Whole { parts, body, trailers, share: Some(share) };
             job.trip.answer_began();
             origin(flow, job, whole, RequestOutcome::OriginError)
         }

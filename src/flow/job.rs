@@ -84,7 +84,7 @@ pub struct LastAnswer {
     pub share: Share,
 }
 
-/// A share of `limits.kept_total`, given back when dropped.
+/// A share of `limits.kept_total`, or `limits.response_total`, given back when dropped.
 pub struct Share {
     budget: Budget,
     bytes: usize,
@@ -94,6 +94,30 @@ impl Share {
     /// A share of so many bytes, if they are left.
     pub fn take(budget: &Budget, bytes: usize) -> Option<Share> {
         budget.take(bytes).then(|| Share { budget: budget.clone(), bytes })
+    }
+
+    /// Has so many bytes in all from now on, if they are left.
+    pub fn grow_to(&mut self, bytes: usize) -> bool {
+        let more = bytes.saturating_sub(self.bytes);
+        let grown = self.budget.take(more);
+        self.bytes += if grown { more } else { 0 };
+        grown
+    }
+
+    /// The body it is for, which gives it back once nobody has it any more.
+    pub fn with(self, body: Bytes) -> Bytes {
+        Bytes::from_owner(Owned { body, _share: self })
+    }
+}
+
+struct Owned {
+    body: Bytes,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Owned {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
     }
 }
 

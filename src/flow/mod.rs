@@ -7,6 +7,7 @@ pub mod admit;
 pub mod attempt;
 pub mod deliver;
 pub mod ending;
+pub mod gather;
 pub mod here;
 pub mod hold;
 pub mod intercept;

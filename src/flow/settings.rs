@@ -65,6 +65,8 @@ pub struct Buffers {
     pub kept_total: usize,
     /// Of an answer, before its head goes out.
     pub response: usize,
+    /// Of all such answers together, until their clients have taken them.
+    pub response_total: usize,
 }
 
 impl Default for Buffers {
@@ -76,6 +78,7 @@ impl Default for Buffers {
             kept_answer: 64 * KIB,
             kept_total: 64 * KIB * KIB,
             response: 256 * KIB,
+            response_total: 64 * KIB * KIB,
         }
     }
 }

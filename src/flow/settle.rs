@@ -245,7 +245,7 @@ fn keep(flow: &Flow, job: &Job, whole: Whole) -> Result<LastAnswer, Box<Whole>> 
     }
     match Share::take(&flow.kept, size) {
         Some(share) => {
-            let Whole { parts, body, trailers } = whole;
+            let Whole { parts, body, trailers, .. } = whole;
             Ok(LastAnswer { parts, body, trailers, share })
         }
         None => Err(Box::new(whole)),

@@ -50,6 +50,8 @@ pub struct Flow {
     pub room: Room,
     pub replays: Budget,
     pub kept: Budget,
+    /// For answers that were read and not taken by their clients yet.
+    pub answers: Budget,
     pub draining: watch::Receiver<bool>,
     /// Held by whatever must end before the process does.
     pub alive: mpsc::Sender<()>,

@@ -207,3 +207,51 @@ fn a_slow_body_that_makes_progress_arrives() {
     assert_eq!(frames.find(HEADERS, 1).expect("an answer").flags & END_HEADERS, END_HEADERS);
     assert_eq!(origin.arrivals_for("/up")[0].body.len(), 8000);
 }
+
+#[test]
+fn answers_that_nobody_takes_share_a_budget_and_once_it_is_spent_they_flow() {
+    const SIZE: usize = 250_000;
+    let origin = Origin::http();
+    let page: String = (0..SIZE).map(|n| char::from(b'a' + (n % 26) as u8)).collect();
+    // In pieces, as over a network: what is there at once is read at once.
+    origin.on("/long", [Answer::page(&page).drip(25_000, millis(3))]);
+    let world = World::start("limits: {response_total: 1MiB}\n");
+    let shop = authority(&origin);
+    let mut frames = Frames::open(&world, &shop, NO_WINDOW);
+    for stream in (1..80).step_by(2) {
+        frames.get(stream, &shop, "/long");
+        assert!(frames.find(HEADERS, stream).is_some(), "its head comes all the same");
+    }
+    // 1 MiB is four of them: theirs is all read, and their requests are over. The others' isn't
+    // (unless a slow machine had all of it there at once).
+    world.await_metric("pacegate_requests_in_flight", &[], 25.0);
+    let mut client = world.client();
+    for _ in 0..3 {
+        let answer = client.get(&origin.url("shop", "/long"));
+        assert!(answer.whole && answer.text() == page, "what flows is the same");
+    }
+    drop(frames);
+    world.await_idle();
+    // The memory is given back with them: four more fit.
+    let mut frames = Frames::open(&world, &shop, NO_WINDOW);
+    for stream in [1, 3, 5, 7, 9, 11] {
+        frames.get(stream, &shop, "/long");
+        assert!(frames.find(HEADERS, stream).is_some());
+    }
+    let in_flight = world.metrics().count("pacegate_requests_in_flight", &[]);
+    assert!(in_flight <= 2.0, "{in_flight} of 6");
+}
+
+#[test]
+fn a_break_is_repeated_as_long_as_there_is_memory_to_find_it_out() {
+    let origin = Origin::http();
+    let (cut, whole) = (Answer::page("x".repeat(200_000)).cut(150_000, Then::Reset), "fine");
+    origin.on("/cut", [cut.clone(), Answer::page(whole), cut, Answer::page(whole)]);
+    for (total, want) in [("1MiB", Some(whole)), ("100KiB", None)] {
+        let config = format!("pace: {{ladder: [0, 20ms]}}\nlimits: {{response_total: {total}}}\n");
+        let world = World::start(&config);
+        let answer = world.get(&origin.url("shop", "/cut"));
+        let text = answer.text();
+        assert_eq!(answer.whole.then_some(text.as_str()), want, "{total}: {}", answer.status);
+    }
+}
