@@ -2,9 +2,11 @@
 
 use crate::world::door::Deaf;
 use crate::world::names::{Names, Said};
+use crate::world::now;
 use crate::world::origin::Origin;
 use crate::world::proxy::World;
 use crate::world::response::Response;
+use std::time::Duration;
 
 const CONFIG: &str = "pace: {ladder: [0, 0.05, 0.1]}\n\
     retry: {window: 5s, connect_timeout: 250ms, response_timeout: 2s}\n";
@@ -90,4 +92,33 @@ fn check(world: &World, name: &str, answer: &Response, want: (u16, &str, &str), 
     let made = world.metrics().count("pacegate_attempts_total", &labels);
     let exactly = attempts == 1 && made == 1.0;
     assert!(exactly || (attempts > 1 && made >= f64::from(attempts)), "{name}: {made} attempts");
+}
+
+#[test]
+fn names_that_nobody_answers_for_hold_up_nobody_else() {
+    let Some(names) = Names::serve(|label| match label.starts_with("silent") {
+        true => Said::Silence,
+        false => Said::Here,
+    }) else {
+        return; // Not root here: the room's own tests have the rest.
+    };
+    let origin = Origin::http();
+    let world = World::start_among(&names, "retry: {window: 2s, connect_timeout: 1500ms}\n");
+    let port = origin.port();
+    let mut hung: Vec<_> = (0..50).map(|_| world.client()).collect();
+    for (number, client) in hung.iter_mut().enumerate() {
+        client.say("GET", &format!("http://silent-{number}.test:{port}/"), "", "");
+    }
+    world.await_metric("pacegate_requests_in_flight", &[], 50.0);
+    for name in ["here.test", "there.test", "shop.localhost", "127.0.0.1"] {
+        let asked = now();
+        let answer = world.get(&format!("http://{name}:{port}/"));
+        let took = now().since(asked);
+        assert_eq!(answer.status, 200, "{name}: {}", answer.text());
+        assert!(took < Duration::from_secs(1), "{name}: {took:?}");
+    }
+    for mut client in hung {
+        assert_eq!(client.response().status, 504);
+    }
+    assert_eq!(world.metrics().count("pacegate_rung_changes_total", &[]), 0.0);
 }
