@@ -28,7 +28,9 @@ pub fn sniff(bytes: &[u8]) -> Speaks {
 }
 
 fn request_line(bytes: &[u8]) -> Speaks {
-    match bytes.iter().position(|byte| !is_token(*byte)) {
+    // A later byte must not turn what was decided without it.
+    let known = &bytes[..bytes.len().min(METHOD_BYTES)];
+    match known.iter().position(|byte| !is_token(*byte)) {
         None if bytes.len() < METHOD_BYTES => Speaks::More,
         Some(end) if end > 0 && bytes[end] == b' ' => target(&bytes[end + 1..]),
         None | Some(_) => Speaks::Other,
@@ -47,8 +49,9 @@ fn target(bytes: &[u8]) -> Speaks {
 }
 
 fn absolute(bytes: &[u8]) -> Speaks {
-    let end = bytes.iter().position(|byte| matches!(byte, b' ' | b'\r' | b'\n'));
-    let known = &bytes[..end.unwrap_or(bytes.len())];
+    let known = &bytes[..bytes.len().min(SCHEME_BYTES)];
+    let end = known.iter().position(|byte| matches!(byte, b' ' | b'\r' | b'\n'));
+    let known = &known[..end.unwrap_or(known.len())];
     if known.contains(&b':') {
         return Speaks::Http;
     }
@@ -98,6 +101,8 @@ mod tests {
         check(&[0, 0, 0, 8, 4, 210], Speaks::Other);
         check(&[0x16, 2, 0], Speaks::Other);
         check(b" GET / HTTP/1.1\r\n", Speaks::Other);
+        check(b"A-METHOD-OF-25-CHARACTERS / HTTP/1.1\r\n", Speaks::Other);
+        check(&[b"GET ".as_slice(), &[b'a'; 300], b":80/ HTTP/1.1\r\n"].concat(), Speaks::Other);
     }
 
     #[test]
