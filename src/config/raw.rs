@@ -23,10 +23,7 @@ pub fn unify_line_ends(text: &str) -> String {
 
 /// Reads a file's text (with [unified](unify_line_ends) line ends). An empty one says nothing.
 pub fn read(text: &str) -> Reading {
-    if let Some((line, column)) = position_of(text, '\0') {
-        let spot = Place::File(Spot { line, column, width: 1 });
-        let mistake =
-            Mistake::error("there is a NUL byte in the file", &spot, "is this a text file?");
+    if let Some(mistake) = unreadable(text) {
         return Reading { node: None, mistakes: vec![mistake] };
     }
     let mut reader =
@@ -268,10 +265,22 @@ fn line_of(place: &Place) -> usize {
     }
 }
 
-fn position_of(text: &str, wanted: char) -> Option<(usize, usize)> {
+/// NUL; and line ends of YAML 1.1 that are none in 1.2, so that the two readers would disagree.
+fn unreadable(text: &str) -> Option<Mistake> {
+    let odd = |c: char| matches!(c, '\0' | '\u{85}' | '\u{2028}' | '\u{2029}');
     text.lines().enumerate().find_map(|(line, text)| {
-        let column = text.chars().position(|c| c == wanted)?;
-        Some((line + 1, column + 1))
+        let (column, found) = text.chars().enumerate().find(|(_, c)| odd(*c))?;
+        let spot = Place::File(Spot { line: line + 1, column: column + 1, width: 1 });
+        Some(match found {
+            '\0' => {
+                Mistake::error("there is a NUL byte in the file", &spot, "is this a text file?")
+            }
+            found => {
+                let message =
+                    format!("there is an invisible line separator: {}", found.escape_unicode());
+                Mistake::error(message, &spot, "end the line, or take it out")
+            }
+        })
     })
 }
 

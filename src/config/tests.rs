@@ -230,6 +230,11 @@ fn what_yaml_allows_and_nobody_means_is_refused() {
     assert!(bad(&"- a\n".repeat(200_000)).to_string().contains("more than anybody can mean"));
     assert!(bad("- a\n- b\n").to_string().contains("lines of `key: value`"));
     assert!(bad("log: {}\0").to_string().contains("NUL"));
+    // One reader takes them for ends of lines, the other doesn't.
+    for end in ['\u{85}', '\u{2028}', '\u{2029}'] {
+        let said = bad(&format!("log: {{}}\na: b{end}c: d\n")).to_string();
+        assert!(said.contains("line separator") && said.contains(":2:5"), "{said}");
+    }
     assert!(bad("retry: {window: [").has_errors());
     assert!(bad("retry: 5m\n").to_string().contains("`retry` is a section"));
     assert!(bad("? [a]\n: b\n").to_string().contains("a key must be a word"));
