@@ -268,6 +268,8 @@ fn path(method: &Method, uri: &Uri, version: Version) -> Result<PathAndQuery, Re
         "/" if *method == Method::OPTIONS && version < Version::HTTP_2 && !wrote_slash(uri) => {
             Ok(PathAndQuery::from_static("*"))
         }
+        // The type's path of `http://host#x` says that it is this, and is written as nothing.
+        "/" => Ok(PathAndQuery::from_static("/")),
         text if text.starts_with('?') => {
             format!("/{text}").parse().map_err(|_| Refusal::bad("the target's query is malformed"))
         }

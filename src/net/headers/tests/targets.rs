@@ -58,6 +58,10 @@ fn an_absolute_target_names_the_host_whatever_the_host_field_says() {
 fn a_path_is_not_touched_and_an_empty_one_is_the_root() {
     check("GET http://a.test/a/../%41//b?", "Host: a", "http a.test 80 a.test /a/../%41//b?");
     check("GET http://a.test", "Host: a", "http a.test 80 a.test /");
+    // A fragment, which the URI type drops, leaves it a path of no characters.
+    check("GET http://a.test#x", "Host: a", "http a.test 80 a.test /");
+    check("GET http://a.test#x", "Host: a.test", "http a.test 80 a.test /");
+    check("OPTIONS http://a.test#x", "Host: a", "http a.test 80 a.test *");
     check("GET http://a.test?q=1", "Host: a", "http a.test 80 a.test /?q=1");
     check("OPTIONS http://a.test/", "Host: a", "http a.test 80 a.test /");
     check("OPTIONS http://a.test", "Host: a", "http a.test 80 a.test *");
