@@ -124,8 +124,9 @@ impl Entry {
 const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 const MOST_NAMES: usize = 1000;
 const MOST_ADDRESSES: usize = 16;
-/// Each takes a thread of the runtime's 512 while the system's resolver is at it.
-const MOST_LOOKUPS: usize = 64;
+/// Each takes a thread of the runtime's 512 while the system's resolver is at it: half of them, so that
+/// a crawl with hundreds of names whose servers are silent still finds the others.
+const MOST_LOOKUPS: usize = 256;
 /// getaddrinfo tells no TTL. Half a minute is below nearly every TTL in use, and a crawl of one
 /// host then asks twice a minute.
 const FOUND_KEPT: Duration = Duration::from_secs(30);

@@ -105,11 +105,11 @@ fn names_that_nobody_answers_for_hold_up_nobody_else() {
     let origin = Origin::http();
     let world = World::start_among(&names, "retry: {window: 2s, connect_timeout: 1500ms}\n");
     let port = origin.port();
-    let mut hung: Vec<_> = (0..50).map(|_| world.client()).collect();
+    let mut hung: Vec<_> = (0..200).map(|_| world.client()).collect();
     for (number, client) in hung.iter_mut().enumerate() {
         client.say("GET", &format!("http://silent-{number}.test:{port}/"), "", "");
     }
-    world.await_metric("pacegate_requests_in_flight", &[], 50.0);
+    world.await_metric("pacegate_requests_in_flight", &[], 200.0);
     for name in ["here.test", "there.test", "shop.localhost", "127.0.0.1"] {
         let asked = now();
         let answer = world.get(&format!("http://{name}:{port}/"));
