@@ -1,9 +1,11 @@
 //! Who waits in a scope, and who is next. Only order: when the next may go is `decide`'s.
 //!
 //! Between clients the turn goes round (deficit round robin, where every weight and every cost is
-//! one); within a client the acceptance time of the request counts, so a repeat keeps its place.
-//! A repeat never takes two slots in a row while a first attempt waits: one page that always fails
-//! must not keep the others out. Leaving is O(1): nodes are linked both ways.
+//! one); within a client first attempts go by acceptance, and a repeat that is next goes before them
+//! if it was accepted earlier. One page that always fails must not keep the others out: a repeat
+//! never takes two slots in a row while a first attempt waits, and repeats take turns among
+//! themselves, so that who fails again goes behind those who have waited meanwhile. Leaving is O(1):
+//! nodes are linked both ways.
 
 use crate::clock::Tick;
 use crate::pace::scope::Client;
@@ -32,8 +34,8 @@ struct Node {
     who: usize,
     queue: usize,
     repeat: bool,
-    /// Acceptance, then arrival: the order within a client.
-    order: (Tick, u64),
+    /// Acceptance, then arrival.
+    age: (Tick, u64),
     links: Links,
 }
 
@@ -44,6 +46,8 @@ struct Queue {
     firsts: Ends,
     repeats: Ends,
     count: usize,
+    /// The latest acceptance of all that have stood here.
+    youngest: Tick,
     links: Links,
 }
 
@@ -74,12 +78,13 @@ impl Line {
     pub fn join(&mut self, client: Client, accepted: Tick, repeat: bool, who: usize) -> Place {
         self.arrivals += 1;
         let queue = self.queue_of(client);
-        let order = (accepted, self.arrivals);
-        let key = self.nodes.insert(Node { who, queue, repeat, order, links: Links::default() });
+        let age = (accepted, self.arrivals);
+        let key = self.nodes.insert(Node { who, queue, repeat, age, links: Links::default() });
         let ends = *self.queues[queue].ends(repeat);
-        let before = self.last_not_after(ends, order);
+        let before = if repeat { ends.tail } else { self.last_not_after(ends, age) };
         link(self.queues[queue].ends(repeat), &mut self.nodes, before, key);
-        self.queues[queue].count += 1;
+        let own = &mut self.queues[queue];
+        (own.count, own.youngest) = (own.count + 1, own.youngest.max(accepted));
         self.firsts += usize::from(!repeat);
         Place(key)
     }
@@ -130,19 +135,16 @@ impl Line {
         let Some(own) = self.by_client.get(&client).map(|queue| &self.queues[*queue]) else {
             return 0;
         };
-        let last = |ends: Ends| ends.tail.is_none_or(|key| self.nodes[key].order.0 <= accepted);
-        if !last(own.firsts) || !last(own.repeats) {
+        if own.youngest > accepted {
             return 0;
         }
         self.queues.iter().map(|(_, other)| other.count.min(own.count)).sum()
     }
 
     fn next_of(&self, queue: &Queue, want_first: bool) -> Option<usize> {
-        let order = |key: usize| self.nodes[key].order;
+        let age = |key: usize| self.nodes[key].age;
         match (queue.firsts.head, queue.repeats.head) {
-            (Some(first), Some(repeat)) if !want_first && order(repeat) < order(first) => {
-                Some(repeat)
-            }
+            (Some(first), Some(repeat)) if !want_first && age(repeat) < age(first) => Some(repeat),
             (Some(first), _) => Some(first),
             (None, repeat) => repeat.filter(|_| !want_first),
         }
@@ -154,7 +156,8 @@ impl Line {
         }
         let (firsts, repeats) = (Ends::default(), Ends::default());
         let links = Links::default();
-        let key = self.queues.insert(Queue { client, firsts, repeats, count: 0, links });
+        let youngest = Tick::ZERO;
+        let key = self.queues.insert(Queue { client, firsts, repeats, count: 0, youngest, links });
         self.by_client.insert(client, key);
         let last = self.ring.tail;
         link(&mut self.ring, &mut self.queues, last, key);
@@ -167,21 +170,13 @@ impl Line {
         self.by_client.remove(&queue.client);
     }
 
-    /// The last node of a list that `order` does not come before. A first attempt is mostly the
-    /// newest, a repeat mostly among the oldest: both ends are tried at once.
-    fn last_not_after(&self, ends: Ends, order: (Tick, u64)) -> Option<usize> {
-        let (mut front, mut back) = (ends.head, ends.tail);
-        while let (Some(from_front), Some(from_back)) = (front, back) {
-            if self.nodes[from_front].order > order {
-                return self.nodes[from_front].links.before;
-            }
-            if self.nodes[from_back].order < order {
-                return Some(from_back);
-            }
-            front = self.nodes[from_front].links.after;
-            back = self.nodes[from_back].links.before;
+    /// The last first attempt that is not younger than `age`: mostly the newest there is.
+    fn last_not_after(&self, ends: Ends, age: (Tick, u64)) -> Option<usize> {
+        let mut back = ends.tail;
+        while let Some(key) = back.filter(|key| self.nodes[*key].age > age) {
+            back = self.nodes[key].links.before;
         }
-        None
+        back
     }
 }
 
@@ -249,7 +244,7 @@ mod tests {
 
     proptest! {
         /// Joins, departures and turns in any order: nobody is lost or served twice, and within a
-        /// client and kind the first accepted is first.
+        /// client first attempts go by acceptance, repeats by when they lined up.
         #[test]
         fn everybody_is_served_once_in_order(
             steps in proptest::collection::vec((0u8..4, 0u64..4, 0u64..50, any::<bool>()), 0..300),
@@ -270,7 +265,11 @@ mod tests {
                     let index = inside.iter().position(|(who, ..)| *who == next).unwrap();
                     let (_, _, origin, accepted, repeat) = inside.swap_remove(index);
                     let own = inside.iter().filter(|own| own.2 == origin && own.4 == repeat);
-                    prop_assert!(own.clone().all(|own| own.3 >= accepted));
+                    let later = |own: &(usize, Place, u64, u64, bool)| match repeat {
+                        true => own.0 > next,
+                        false => own.3 >= accepted,
+                    };
+                    prop_assert!(own.clone().all(later));
                 }
                 prop_assert_eq!(line.len(), inside.len());
             }
@@ -279,6 +278,22 @@ mod tests {
             }
             prop_assert!(inside.is_empty() && line.queues.is_empty() && line.by_client.is_empty());
         }
+    }
+
+    #[test]
+    fn what_fails_again_and_again_leaves_every_other_turn_to_the_rest() {
+        let mut line = Line::default();
+        for who in 0..4 {
+            line.join(client(1), at(who), true, usize::try_from(who).unwrap());
+        }
+        let mut served = Vec::new();
+        while let Some(who) = line.take() {
+            served.push(who);
+            if who == 0 && served.len() < 8 {
+                line.join(client(1), at(0), true, 0);
+            }
+        }
+        assert_eq!(served[..5], [0, 1, 2, 3, 0]);
     }
 
     #[test]

@@ -126,3 +126,27 @@ fn a_shop_that_resets_every_other_attempt_loses_no_page() {
         _ => Answer::page("good").after(millis(5)),
     });
 }
+
+#[test]
+fn a_bad_page_that_asked_first_does_not_keep_the_rest_of_its_client_out() {
+    let origin = Origin::http();
+    let pages = ["/1", "/2", "/3", "/4"];
+    origin.on("/bad", [Answer::status(500)]);
+    for page in pages {
+        // The site has a hiccup: everybody fails once, and waits for a repeat.
+        origin.on(page, [Answer::status(503), Answer::page("good")]);
+    }
+    let world = World::start("pace: {ladder: [0, 0.1, 0.2, 0.4]}\nretry: {window: 12s}\n");
+    thread::scope(|scope| {
+        let (world, origin) = (&world, &origin);
+        let get = move |path: &'static str| world.client().get(&origin.url("shop", path)).status;
+        let bad = scope.spawn(move || get("/bad"));
+        origin.await_arrivals(1);
+        let good = pages.map(|page| scope.spawn(move || get(page)));
+        for answer in good {
+            assert_eq!(answer.join().expect("no panic"), 200);
+        }
+        assert_eq!(bad.join().expect("no panic"), 500);
+    });
+    assert!(origin.arrivals_for("/bad").len() <= 8, "page_faults is 3");
+}
