@@ -300,7 +300,12 @@ async fn connect(
         target: Target { secure: false, host: tunnel.host.clone(), port: tunnel.port },
         tunnel,
         caller,
-        agent: agent.chars().take(AGENT_CHARACTERS).collect::<String>().into(),
+        agent: format!(
+            "{} ({})",
+            agent.chars().take(AGENT_CHARACTERS).collect::<String>(),
+            session.peer.ip().to_canonical()
+        )
+        .into(),
         accepted,
     };
     tunnel::connect(flow, session, connect, request).await

@@ -132,7 +132,9 @@ impl Drop for Underway<'_> {
 /// `retry.abandoned_after` without a head it was the site that hung.
 pub fn given_up(flow: &Flow, terms: &Terms, permit: &mut Permit, headless: bool) -> Class {
     let now = flow.clock.now();
-    let hung = headless && now.since(permit.started()) >= terms.retry.abandoned_after;
+    // A client counts from before it connected to us: what gives up after 5 s leaves after 4.99.
+    let patience = terms.retry.abandoned_after - terms.retry.abandoned_after / 50;
+    let hung = headless && now.since(permit.started()) >= patience;
     let (class, pace) = match hung {
         true => {
             let class = Class::Abandoned;
