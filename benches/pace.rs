@@ -63,6 +63,16 @@ fn one_thread(criterion: &mut Criterion) {
     criterion.bench_function("a row that says wait", |bencher| {
         bencher.iter(|| drop(gate.try_claim(black_box(&waits), waits.accepted)));
     });
+    // The clock is read as a request does; the moment is made up, for no real one is an hour later.
+    let mut moment = waits.accepted;
+    criterion.bench_function("a claim won on a row, with the clock", |bencher| {
+        bencher.iter(|| {
+            black_box(gate.clock().now());
+            moment = moment + Duration::from_secs(3600);
+            let mut permit = gate.try_claim(black_box(&waits), moment).expect("an hour has passed");
+            permit.mark_used();
+        });
+    });
 }
 
 /// Two threads on hosts of their own, as requests are.
