@@ -23,6 +23,10 @@ clients:
 bench:
     cargo bench
 
+# The fuzz targets for some seconds each; with a number, so many runs of each: just fuzz 5000000 request
+fuzz *what:
+    .ci/fuzz {{ what }}
+
 # The container image, built and tried without a registry
 image:
     .ci/image

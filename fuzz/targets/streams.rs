@@ -1,0 +1,4 @@
+//! The target `streams`: see its body.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pacegate_fuzz::streams::body(data));

@@ -1,0 +1,4 @@
+//! The target `wishes`: see its body.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pacegate_fuzz::wishes::body(data));
