@@ -7,12 +7,16 @@
 use loom::thread;
 use pacegate::clock::Tick;
 use pacegate::judge::verdict::{Class, PaceMove};
+use pacegate::pace::backoff::Backoff;
+use pacegate::pace::decide::From;
+use pacegate::pace::jitter::Jitter;
 use pacegate::pace::quota::Cost;
-use pacegate::pace::rules::{Ladder, PaceRules};
+use pacegate::pace::rules::{Ladder, Law, PaceRules};
 use pacegate::pace::scope::{Client, Host};
 use pacegate::state::agenda::Agenda;
 use pacegate::state::cell::{Cell, Claim, Effects, Start};
 use pacegate::state::ticket::Ticket;
+use pacegate::state::total::{Place, Total};
 use pacegate::state::visit::{Bounds, Joined, Lesson, Look};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -116,7 +120,7 @@ impl Scene {
     }
 
     fn learn(&self, pace: PaceMove, now: Tick) {
-        let lesson = Lesson::new(Class::Overloaded, pace);
+        let lesson = Lesson { status: Some(503), ..Lesson::new(Class::Overloaded, pace) };
         let (_, effects) =
             self.cell.enter_with(&self.agenda, now, |house| house.learn(lesson, now));
         finish(effects);
@@ -265,5 +269,75 @@ fn a_pace_change_and_the_timer_lose_nobody_and_keep_the_distance() {
         let served = scene.must_be_served(&stays);
         assert!(served <= at(3901), "a pace after the stall at the latest");
         assert_eq!(scene.cell.look(|hall, _| (hall.held(), hall.handed)), (0, 0));
+    });
+}
+
+/// Under the law `backoff` the guard never falls: everybody comes through the lock.
+#[test]
+fn a_row_that_is_always_guarded_loses_nobody_either() {
+    check(|| {
+        let backoff = Backoff { jitter: Jitter::NONE, ..Backoff::default() };
+        let concurrency = Some(1);
+        let scene = Scene::new(PaceRules {
+            law: Law::Backoff,
+            backoff,
+            concurrency,
+            ..PaceRules::default()
+        });
+        assert!(scene.claim(at(0)).is_none(), "not without the lock");
+        let busy = scene.line_up(0, at(0));
+        assert!(busy.is_none(), "but at once");
+        let busy = scene.cell.slot();
+        assert!(busy.guarded && busy.in_flight == 1);
+        let trigger = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.learn(PaceMove::Climb, at(1)))
+        };
+        let start = Start {
+            at: at(0),
+            due: at(0),
+            rung: 0,
+            before: Tick::ZERO,
+            spaced: false,
+            repeat: false,
+            from: From::Street,
+            cost: Cost::ONE,
+            place: Place::Free,
+        };
+        let releaser = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.release(start, true, at(1)))
+        };
+        let waiting = scene.join(1, at(1));
+        trigger.join().expect("no panic");
+        releaser.join().expect("no panic");
+        if let Some(waiting) = waiting {
+            let served = scene.must_be_served(&waiting);
+            // Starts are stamped up to 33 µs late.
+            assert!(served <= at(1002), "a second after the trigger at the latest");
+        }
+        assert_eq!(scene.cell.look(|hall, _| (hall.held(), hall.handed)), (0, 0));
+    });
+}
+
+/// One attempt at all hosts together: what one cell gives back reaches the other.
+#[test]
+fn a_place_that_is_given_back_reaches_the_cell_that_waits_for_it() {
+    check(|| {
+        let total = Arc::new(Total::new());
+        total.set_limit(Some(1));
+        assert_eq!(total.take(), Some(Place::Counted));
+        let scope = Host::parse("shop.example").expect("a name");
+        let cell = Cell::new(0, scope, Arc::new(PaceRules::default()), Tick::ZERO);
+        let giver = {
+            let total = total.clone();
+            thread::spawn(move || total.leave().is_some())
+        };
+        let taken = total.take_or_wait(&cell).is_some();
+        let handed = giver.join().expect("no panic");
+        assert!(taken != handed, "to whoever asked, once");
+        assert_eq!(total.take(), None);
+        assert!(total.leave().is_none());
+        assert_eq!(total.take(), Some(Place::Counted));
     });
 }

@@ -140,6 +140,8 @@ fn bounds(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     limits.read("held", &mut config.limits.held, many, report);
     limits.read("held_per_scope", &mut config.limits.held_per_scope, many, report);
     limits.read("held_per_client", &mut config.limits.held_per_client, many, report);
+    let some = |node: &Node| value::optional(node, many);
+    limits.read("attempts", &mut config.limits.attempts, some, report);
     limits.read("scopes", &mut config.limits.scopes, many, report);
     let buffers = &mut config.buffers;
     let one = |node: &Node| value::size(node, 0..=REPLAY_BODY);

@@ -99,6 +99,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "held",
             "held_per_scope",
             "held_per_client",
+            "attempts",
             "scopes",
             "replay_body",
             "replay_total",
@@ -135,7 +136,6 @@ const LATER: &[&str] = &[
     "pace.scope",
     "retry_after.preemptive",
     "retry_after.profiles",
-    "limits.attempts",
     "limits.response_body",
     "scopes.*.idle",
 ];

@@ -1,4 +1,4 @@
-//! When which cell wants to be looked at: one timer for the process.
+//! When which cell wants to be looked at: one timer for the process, and one limit on its attempts.
 //!
 //! A cell has at most one entry, moved under the cell's own lock, so that an entry and what its cell
 //! believes never part. Who sleeps until the earliest entry is not this room's affair: it leaves a
@@ -6,6 +6,7 @@
 
 use crate::clock::Tick;
 use crate::state::cell::Cell;
+use crate::state::total::Total;
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ pub struct Agenda {
     inner: Mutex<Inner>,
     /// A thread keeps time.
     kept: AtomicBool,
+    /// Cells that want to be looked at when an attempt ends, wherever it does.
+    pub total: Total,
 }
 
 #[derive(Debug)]
@@ -30,7 +33,7 @@ impl Agenda {
     /// An empty agenda.
     pub fn new() -> Agenda {
         let inner = Inner { entries: BTreeMap::new(), asleep: None };
-        Agenda { inner: Mutex::new(inner), kept: AtomicBool::new(false) }
+        Agenda { inner: Mutex::new(inner), kept: AtomicBool::new(false), total: Total::new() }
     }
 
     /// Moves a cell's entry. The bell to ring, once no lock is held, if its keeper would oversleep.

@@ -14,6 +14,7 @@ use crate::pace::scope::Host;
 use crate::pace::slot::Slot;
 use crate::state::agenda::Agenda;
 use crate::state::hall::{Hall, House};
+use crate::state::total::Place;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::sync::Arc;
 use std::task::Waker;
@@ -45,6 +46,8 @@ pub struct Start {
     pub from: From,
     /// What it spent of the scope's quota.
     pub cost: Cost,
+    /// Whether `limits.attempts` counts it.
+    pub place: Place,
 }
 
 /// What a claim without waiting came to.
@@ -65,6 +68,8 @@ pub struct Effects {
     pub wakes: Vec<Waker>,
     /// The timekeeper's bell.
     pub bell: Option<Waker>,
+    /// So many places of `limits.attempts` are to be given back.
+    pub places: usize,
     /// The row is dead: it can be taken out of the map.
     pub retired: Option<Eviction>,
 }
@@ -131,6 +136,7 @@ impl Cell {
                 repeat: false,
                 from,
                 cost,
+                place: Place::Free,
             }),
             Err(slot) if slot.dead => Claim::Gone,
             Err(_) => Claim::Wait,
@@ -149,7 +155,8 @@ impl Cell {
         if !start.repeat {
             let freed = self.change(|slot| (!slot.guarded).then(|| freed(slot, start, used)));
             if freed.is_ok() {
-                return Effects::default();
+                let places = usize::from(start.place.is_counted());
+                return Effects { places, ..Effects::default() };
             }
         }
         self.enter(agenda, now(), |house| house.release(start, used))
@@ -179,10 +186,12 @@ impl Cell {
     ) -> (R, Effects) {
         let mut effects = Effects::default();
         let mut hall = lock(&self.hall);
-        let mut house = House { cell: self, hall: &mut hall, effects: &mut effects, now };
+        let effects_mut = &mut effects;
+        let mut house = House { cell: self, hall: &mut hall, effects: effects_mut, agenda, now };
         house.advance();
         let result = act(&mut house);
-        house.settle(agenda);
+        house.settle();
+        house.effects.places += usize::from(std::mem::take(&mut house.hall.place));
         drop(hall);
         (result, effects)
     }

@@ -21,6 +21,7 @@ use crate::state::permit::Permit;
 use crate::state::picture::{Counters, Picture, RowView, Tally};
 use crate::state::scopes::{Ready, Scopes};
 use crate::state::ticket::{Refusal, Ticket};
+use crate::state::total::Place;
 use crate::state::visit::{Bounds, Joined, Learned, Lesson, Look};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use std::cell::RefCell;
@@ -44,13 +45,15 @@ struct Book {
     default: Arc<PaceRules>,
     hosts: HashMap<Host, Arc<PaceRules>, BuildHasherDefault<Ready>>,
     per_scope: usize,
+    attempts: Option<usize>,
 }
 
 /// Every start of every attempt goes through here.
 #[derive(Debug)]
 pub struct Gate {
     book: Mutex<Arc<Book>>,
-    /// The default rules have a throttle: every host has a row while it is active.
+    /// The default rules have a throttle, so that every host has a row while it is active; or all
+    /// attempts are counted.
     throttles_all: AtomicBool,
     /// Some rules have a law that may go by what the law `ladder` doesn't: see [`Gate::teach`].
     other_laws: AtomicBool,
@@ -70,13 +73,15 @@ impl Gate {
         let crowd = Crowd::new(&rules.limits);
         let book = Book::new(rules);
         book.throttled().for_each(|host| scopes.mark(host));
+        let agenda = Agenda::new();
+        agenda.total.set_limit(book.attempts);
         Arc::new(Gate {
-            throttles_all: AtomicBool::new(book.default.throttles()),
+            throttles_all: AtomicBool::new(book.throttles_all()),
             other_laws: AtomicBool::new(book.has_other_laws()),
             book: Mutex::new(Arc::new(book)),
             clock,
             scopes,
-            agenda: Agenda::new(),
+            agenda,
             crowd,
             tally: Tally::default(),
             cells: AtomicU64::new(0),
@@ -131,8 +136,9 @@ impl Gate {
     }
 
     /// A start that keeps no pace and teaches nothing (preset `off`).
-    pub fn pass(&self, scope: &Host) -> Permit {
-        Permit::plain(scope.clone(), self.clock.now(), false)
+    pub fn pass(self: &Arc<Self>, scope: &Host) -> Permit {
+        let place = self.agenda.total.enter();
+        Permit::plain(scope.clone(), self.clock.now(), false).placed(self, place)
     }
 
     /// The process ends: every held request is refused, and so is every newcomer that would be.
@@ -175,10 +181,15 @@ impl Gate {
         self.crowd.set_limits(&rules.limits);
         let book = Arc::new(Book::new(rules));
         book.throttled().for_each(|host| self.scopes.mark(host));
-        self.throttles_all.store(book.default.throttles(), Ordering::Relaxed);
+        self.throttles_all.store(book.throttles_all(), Ordering::Relaxed);
         self.other_laws.store(book.has_other_laws(), Ordering::Relaxed);
         let old = std::mem::replace(&mut *lock(&self.book), book.clone());
         old.throttled().for_each(|host| self.scopes.unmark(host));
+        self.agenda.total.set_limit(book.attempts);
+        while let Some(cell) = self.agenda.total.hand_on() {
+            let places = self.serve(&cell);
+            self.give_back(places);
+        }
         self.scopes.all().iter().for_each(|cell| self.apply(&book, cell));
     }
 
@@ -191,7 +202,29 @@ impl Gate {
 
     /// Carries out what a visit left to do. No lock is held.
     pub(crate) fn finish(&self, cell: &Arc<Cell>, effects: Effects) {
-        let Effects { wakes, bell, retired } = effects;
+        let places = self.carry_out(cell, effects);
+        self.give_back(places);
+    }
+
+    /// Gives a cell the place that was taken for it. How many places are to be given back.
+    fn serve(&self, cell: &Arc<Cell>) -> usize {
+        let now = self.clock.now();
+        let effects = cell.enter(&self.agenda, now, |house| house.given_place());
+        self.carry_out(cell, effects)
+    }
+
+    /// Counted places are given back: to whoever waits for one.
+    pub(crate) fn give_back(&self, mut places: usize) {
+        while places > 0 {
+            places -= 1;
+            if let Some(next) = self.agenda.total.leave() {
+                places += self.serve(&next);
+            }
+        }
+    }
+
+    fn carry_out(&self, cell: &Arc<Cell>, effects: Effects) -> usize {
+        let Effects { wakes, bell, places, retired } = effects;
         if let Some(why) = retired {
             self.scopes.remove(cell);
             self.tally.evicted(why).fetch_add(1, Ordering::Relaxed);
@@ -200,6 +233,7 @@ impl Gate {
             self.tally.wakeups.fetch_add(wakes.len() as u64, Ordering::Relaxed);
         }
         wakes.into_iter().chain(bell).for_each(Waker::wake);
+        places
     }
 
     pub(crate) fn release(&self, cell: &Arc<Cell>, start: Start, used: bool) {
@@ -259,18 +293,32 @@ impl Gate {
     }
 
     fn try_claim_row(self: &Arc<Self>, ticket: &Ticket, now: Tick) -> Option<Permit> {
-        self.make_room(&ticket.scope);
+        let place = self.agenda.total.take()?;
+        let permit = self.try_claim_placed(ticket, now, place);
+        if permit.is_none() {
+            self.give_back(usize::from(place.is_counted()));
+        }
+        permit
+    }
+
+    fn try_claim_placed(
+        self: &Arc<Self>,
+        ticket: &Ticket,
+        now: Tick,
+        place: Place,
+    ) -> Option<Permit> {
+        let scope = &ticket.scope;
+        self.make_room(scope);
         loop {
-            let cell = match self.scopes.find(&ticket.scope) {
+            let cell = match self.scopes.find(scope) {
                 Some(cell) => cell,
-                None if self.rules(&ticket.scope).throttles() => {
-                    self.row_of(&ticket.scope, Tick::ZERO)
-                }
-                None => return Some(Permit::plain(ticket.scope.clone(), now, true)),
+                None if self.rules(scope).throttles() => self.row_of(scope, Tick::ZERO),
+                None => return Some(Permit::plain(scope.clone(), now, true).placed(self, place)),
             };
             match cell.try_claim(now) {
                 Claim::Won(start) => {
-                    return Some(Permit::won(self.clone(), cell, ticket.scope.clone(), start));
+                    let start = Start { place, ..start };
+                    return Some(Permit::won(self.clone(), cell, scope.clone(), start));
                 }
                 Claim::Wait => return None,
                 Claim::Gone => drop(self.scopes.remove(&cell)),
@@ -333,6 +381,7 @@ impl Book {
             default: Arc::new(rules.default),
             hosts: hosts.collect(),
             per_scope: rules.limits.held_per_scope,
+            attempts: rules.limits.attempts,
         }
     }
 
@@ -343,6 +392,10 @@ impl Book {
     /// Hosts that have a row whenever they are active.
     fn throttled(&self) -> impl Iterator<Item = &Host> {
         self.hosts.iter().filter(|(_, rules)| rules.throttles()).map(|(host, _)| host)
+    }
+
+    fn throttles_all(&self) -> bool {
+        self.default.throttles() || self.attempts.is_some()
     }
 
     fn has_other_laws(&self) -> bool {

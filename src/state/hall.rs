@@ -19,6 +19,7 @@ use crate::state::cell::{Cell, Effects, Start, freed, spaced};
 use crate::state::chance::Chance;
 use crate::state::ledger::{Lane, Ledger};
 use crate::state::ticket::Refusal;
+use crate::state::total::Place;
 use crate::state::waiter::{Standing, Waiter};
 use slab::Slab;
 use std::collections::BTreeSet;
@@ -58,6 +59,9 @@ pub struct Hall {
     pub pinned: Option<u8>,
     /// When the row was last of use.
     pub touched: Tick,
+    /// Whether it waits for a place of `limits.attempts`, and whether it was just handed one.
+    pub queued: bool,
+    pub place: bool,
     /// The cell's entry on the agenda.
     pub armed: Option<Tick>,
     /// When the head of the line may go, if the clock alone decides it.
@@ -69,6 +73,7 @@ pub struct House<'a> {
     pub cell: &'a Arc<Cell>,
     pub hall: &'a mut Hall,
     pub effects: &'a mut Effects,
+    pub agenda: &'a Agenda,
     pub now: Tick,
 }
 
@@ -95,6 +100,8 @@ impl Hall {
             cause: None,
             pinned: None,
             touched: Tick::ZERO,
+            queued: false,
+            place: false,
             armed: None,
             head_due: None,
         }
@@ -118,7 +125,8 @@ impl Hall {
             self.memory.start(rules, cost, self.chance.draw(), now);
         }
         let (rung, before) = (before.rung, before.last_start);
-        Start { at: now, due, rung, before, spaced, repeat, from, cost }
+        let place = Place::Free;
+        Start { at: now, due, rung, before, spaced, repeat, from, cost, place }
     }
 
     /// How many are held: those in the line, and those with an appointment (apart or closing).
@@ -158,6 +166,7 @@ impl Hall {
         };
         match self.may_go(slot, from, self.next_cost(line), now) {
             Decision::Hold { why, .. } => why,
+            Decision::Go if self.queued => Reason::Concurrency,
             Decision::Go => Reason::Pace,
         }
     }
@@ -178,7 +187,7 @@ impl House<'_> {
     }
 
     /// Leaves the cell in order; see the room's description.
-    pub fn settle(&mut self, agenda: &Agenda) {
+    pub fn settle(&mut self) {
         if self.cell.slot().dead {
             return;
         }
@@ -197,7 +206,7 @@ impl House<'_> {
         self.guard(self.must_guard());
         let wanted = if self.retire() { None } else { moments.into_iter().flatten().min() };
         if wanted != self.hall.armed {
-            self.effects.bell = agenda.move_entry(self.cell, self.hall.armed, wanted);
+            self.effects.bell = self.agenda.move_entry(self.cell, self.hall.armed, wanted);
             self.hall.armed = wanted;
         }
     }
@@ -258,6 +267,7 @@ impl House<'_> {
         {
             self.hall.last_closing = before;
         }
+        self.effects.places += usize::from(start.place.is_counted());
         let _ = self.cell.change(|slot| Some(freed(slot, start, used)));
     }
 
@@ -280,6 +290,24 @@ impl House<'_> {
         }
     }
 
+    /// A place of `limits.attempts`, or the cell waits for one.
+    pub fn take_place(&mut self) -> Option<Place> {
+        if std::mem::take(&mut self.hall.place) {
+            return Some(Place::Counted);
+        }
+        if self.hall.queued {
+            return None;
+        }
+        let place = self.agenda.total.take_or_wait(self.cell);
+        self.hall.queued = place.is_none();
+        place
+    }
+
+    /// A place that the cell waited for.
+    pub fn given_place(&mut self) {
+        (self.hall.queued, self.hall.place) = (false, true);
+    }
+
     /// Hands starts to the line while the scope allows; then when it will again.
     fn serve_line(&mut self) -> Option<Tick> {
         while !self.hall.line.is_empty() {
@@ -287,8 +315,9 @@ impl House<'_> {
             match self.hall.may_go(slot, From::Line, cost, self.now) {
                 Decision::Hold { until, .. } => return Some(until).filter(|t| *t != Tick::NEVER),
                 Decision::Go => {
+                    let place = self.take_place()?;
                     let who = self.hall.line.take().expect("the line is not empty");
-                    self.hand_over(who, From::Line);
+                    self.hand_over(who, From::Line, place);
                 }
             }
         }
@@ -303,11 +332,12 @@ impl House<'_> {
             match self.hall.may_go(slot, from, cost, self.now) {
                 Decision::Hold { until, .. } => return Some(until).filter(|t| *t != Tick::NEVER),
                 Decision::Go => {
+                    let place = self.take_place()?;
                     let who = self.hall.closing.take().expect("the line is not empty");
                     if let Standing::Closing(_, until) = self.hall.waiters[who].standing {
                         self.hall.appointments.remove(&(until, who));
                     }
-                    self.hand_over(who, from);
+                    self.hand_over(who, from, place);
                     self.hall.last_closing = Some(self.now);
                 }
             }
@@ -315,9 +345,10 @@ impl House<'_> {
         None
     }
 
-    fn hand_over(&mut self, who: usize, from: From) {
+    fn hand_over(&mut self, who: usize, from: From, place: Place) {
         let waiter = &self.hall.waiters[who];
         let start = self.start(waiter.repeat, waiter.cost, from);
+        let start = Start { place, ..start };
         let due = self.hall.head_due.take().filter(|due| *due <= self.now).unwrap_or(self.now);
         let waiter = &mut self.hall.waiters[who];
         waiter.standing = Standing::Granted { start, due };

@@ -9,12 +9,20 @@ pub struct Limits {
     pub held_per_scope: usize,
     /// Requests held at once for one client address; its labels share it.
     pub held_per_client: usize,
+    /// Attempts under way at once, in all; holds don't count.
+    pub attempts: Option<usize>,
     /// Rows at once. When all are active, newcomers share one.
     pub scopes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { held: 10_000, held_per_scope: 10_000, held_per_client: 5_000, scopes: 100_000 }
+        Limits {
+            held: 10_000,
+            held_per_scope: 10_000,
+            held_per_client: 5_000,
+            attempts: None,
+            scopes: 100_000,
+        }
     }
 }

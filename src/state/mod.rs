@@ -19,6 +19,7 @@ pub mod scopes;
 pub mod sweep;
 pub mod ticket;
 pub mod timekeeper;
+pub mod total;
 pub mod visit;
 pub mod waiter;
 

@@ -9,6 +9,7 @@ use crate::pace::scope::Host;
 use crate::state::cell::{Cell, Start};
 use crate::state::gate::Gate;
 use crate::state::mark::Mark;
+use crate::state::total::Place;
 use crate::state::visit::{Learned, Lesson};
 use std::sync::Arc;
 
@@ -19,6 +20,8 @@ pub struct Permit {
     scope: Host,
     started: Tick,
     row: Option<Row>,
+    /// A place of `limits.attempts` that no row gives back.
+    counted: Option<Arc<Gate>>,
     used: bool,
     teaches: bool,
 }
@@ -45,13 +48,19 @@ pub struct Evidence {
 impl Permit {
     /// A start in a scope without a row: nothing counts it.
     pub(crate) fn plain(scope: Host, started: Tick, teaches: bool) -> Permit {
-        Permit { scope, started, row: None, used: false, teaches }
+        Permit { scope, started, row: None, counted: None, used: false, teaches }
+    }
+
+    /// The same with a place of `limits.attempts`.
+    pub(crate) fn placed(mut self, gate: &Arc<Gate>, place: Place) -> Permit {
+        self.counted = place.is_counted().then(|| gate.clone());
+        self
     }
 
     /// A start won from a row.
     pub(crate) fn won(gate: Arc<Gate>, cell: Arc<Cell>, scope: Host, start: Start) -> Permit {
         let row = Some(Row { gate, cell, start });
-        Permit { scope, started: start.at, row, used: false, teaches: true }
+        Permit { scope, started: start.at, row, counted: None, used: false, teaches: true }
     }
 
     /// The scope that was won.
@@ -107,6 +116,9 @@ impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(row) = self.row.take() {
             row.gate.release(&row.cell, row.start, self.used);
+        }
+        if let Some(gate) = self.counted.take() {
+            gate.give_back(1);
         }
     }
 }

@@ -94,11 +94,13 @@ impl House<'_> {
     }
 
     /// Nobody waits, no repeat is in flight, no operator holds on to the row, and nothing is on that
-    /// must not be forgotten.
+    /// must not be forgotten. (One that is queued for a place stays until its turn: so the queue is no
+    /// longer than rows.)
     fn is_quiet(&self) -> bool {
         self.hall.nobody_waits()
             && self.hall.handed == 0
             && self.hall.repeats == 0
+            && !self.hall.queued
             && self.hall.pinned.is_none()
             && !self.hall.memory.must_stay(&self.hall.rules, self.now)
     }

@@ -212,14 +212,22 @@ impl House<'_> {
     /// Nobody waits: this one starts right away, if the scope allows it. Claims that need no lock
     /// may come between, so deciding and starting are one step.
     fn walk_in(&mut self, repeat: bool, cost: Cost) -> Option<Start> {
+        if self.hall.may_go(self.cell.slot(), From::Street, cost, self.now) != Decision::Go {
+            return None;
+        }
+        let place = self.take_place()?;
         let (hall, cell, now) = (&*self.hall, self.cell, self.now);
         let changed = cell.change(|slot| {
             let goes = hall.may_go(slot, From::Street, cost, now) == Decision::Go;
             goes.then(|| slot.started(now))
         });
-        let before = changed.ok()?;
+        let Ok(before) = changed else {
+            self.effects.places += usize::from(place.is_counted());
+            return None;
+        };
         self.hall.repeats += usize::from(repeat);
-        Some(self.hall.won(before, now, repeat, From::Street, cost))
+        let start = self.hall.won(before, now, repeat, From::Street, cost);
+        Some(Start { place, ..start })
     }
 
     fn refusal(&self, ticket: &Ticket, bounds: Bounds, slot: Slot) -> Option<Refusal> {

@@ -66,6 +66,26 @@ fn a_quota_is_spent_in_its_span_and_no_faster() {
 }
 
 #[test]
+fn all_hosts_together_have_so_many_attempts_under_way() {
+    let origin = Origin::http();
+    origin.on("/page", [Answer::page("x").after(millis(200))]);
+    let world = World::start("limits: {attempts: 2}\n");
+    let began = now();
+    thread::scope(|scope| {
+        for name in ["a", "b", "c", "d", "e", "f"] {
+            let (world, url) = (&world, origin.url(name, "/page"));
+            scope.spawn(move || assert_eq!(world.get(&url).status, 200));
+        }
+    });
+    let found = since(began, &origin, "/page");
+    for (place, at) in found.iter().enumerate().skip(2) {
+        assert!(*at >= found[place - 2] + millis(200), "a third one under way: {found:?}");
+    }
+    let labels = [("reason", "concurrency")];
+    assert!(world.metrics().count("pacegate_wait_seconds_count", &labels) >= 4.0);
+}
+
+#[test]
 fn rampup_begins_with_the_least_and_ends_with_the_most_at_once() {
     let origin = Origin::http();
     origin.on("/page", [Answer::page("x").after(millis(200))]);

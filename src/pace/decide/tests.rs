@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::judge::verdict::{Class, PaceMove};
+use crate::pace::backoff::{Backoff, Rampup};
+use crate::pace::jitter::Jitter;
 use crate::pace::learn::{Learnt, Move, learn};
+use crate::pace::quota::Quota;
 use proptest::prelude::*;
 
 fn rules(delay: u64, concurrency: Option<u32>) -> PaceRules {
@@ -120,4 +123,82 @@ fn past_the_window_the_ladder_is_skipped_and_nothing_else() {
     check(Memory::default(), rules(4000, None), None, hold(delayed, Reason::Delay));
     let full = hold(Tick::NEVER, Reason::Concurrency);
     check(Memory::default(), rules(0, Some(3)), None, full);
+}
+
+/// Any law, with every throttle.
+fn any_rules() -> impl Strategy<Value = PaceRules> {
+    let law = prop_oneof![Just(Law::Ladder), Just(Law::Backoff), Just(Law::Fixed)];
+    let rampup = prop_oneof![Just(None), Just(Some(Rampup::default()))];
+    let quota = proptest::option::of((1u32..9, 100u64..9000));
+    let slots = proptest::option::of((1u32..5, 0u64..3000));
+    (law, rampup, quota, slots, 0u64..2000, -0.9f64..0.0, 0.0f64..0.9).prop_map(
+        |(law, rampup, quota, slots, delay, low, high)| PaceRules {
+            law,
+            concurrency: slots.map(|(concurrency, _)| concurrency),
+            slot_delay: slots.map(|(_, rest)| Duration::from_millis(rest)),
+            delay: Duration::from_millis(delay),
+            jitter: Jitter::new(low, high).unwrap(),
+            quota: quota.map(|(amount, per)| Quota {
+                amount: Cost::new(f64::from(amount)).unwrap(),
+                per: Duration::from_millis(per),
+            }),
+            backoff: Backoff { rampup, quiet: Duration::from_secs(4), ..Backoff::default() },
+            ..PaceRules::default()
+        },
+    )
+}
+
+proptest! {
+    /// Plays starts, ends and lessons under any rules. A hold ends at the very moment it names, not
+    /// before; and at no earlier moment, so that a clock that goes back lets nobody go.
+    #[test]
+    fn under_every_law_a_hold_ends_when_it_says(
+        rules in any_rules(), cost in 0u32..5,
+        steps in proptest::collection::vec((0u8..5, 0u64..1500, any::<u32>()), 1..60),
+    ) {
+        let (mut slot, mut memory, mut now) = (Slot::default(), Memory::NEW, at(1000));
+        let cost = Cost::new(f64::from(cost)).unwrap();
+        let mut under_way = Vec::new();
+        for (step, pass, chance) in steps {
+            now = now + Duration::from_millis(pass);
+            slot.rung = memory.advance(slot, &rules, now);
+            match decide(&slot, &memory, &rules, From::Street, cost, now) {
+                Decision::Go => {
+                    memory.start(&rules, cost, chance, now);
+                    slot = slot.started(now);
+                    under_way.push(now);
+                }
+                Decision::Hold { until, .. } => {
+                    prop_assert!(until > now);
+                    let at = |moment| decide(&slot, &memory, &rules, From::Street, cost, moment);
+                    for part in 0..8 {
+                        let before = now + until.since(now).min(Duration::from_secs(900)) * part / 8;
+                        prop_assert_ne!(at(before), Decision::Go);
+                        prop_assert_ne!(at(now - Duration::from_secs(part.into())), Decision::Go);
+                    }
+                    let busy = |decision| matches!(decision, Decision::Hold {
+                        why: Reason::Concurrency, until: Tick::NEVER
+                    });
+                    let rests = rules.slot_rest().is_some();
+                    let then = at(until);
+                    prop_assert!(then == Decision::Go || busy(then) || rests);
+                }
+            }
+            if step > 1 && !under_way.is_empty() {
+                let started = under_way.swap_remove(chance as usize % under_way.len());
+                let (pace, status) = match step {
+                    2 => (PaceMove::Climb, 429),
+                    3 => (PaceMove::StepDown, 200),
+                    _ => (PaceMove::Climb, 500),
+                };
+                let pause = (chance % 7 == 0).then(|| Duration::from_secs(3));
+                let class = Class::Overloaded;
+                let status = Some(status);
+                let lesson = Move { pace, pause, started, class, status, excused: false };
+                Learnt { slot, memory, .. } = learn(slot, memory, &rules, lesson, now);
+                memory.end(&rules, cost, started, true, now);
+                slot.in_flight -= 1;
+            }
+        }
+    }
 }

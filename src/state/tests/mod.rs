@@ -6,6 +6,7 @@ mod ladder;
 mod laws;
 mod line;
 mod throttles;
+mod total;
 
 use crate::clock::{Clock, Hand, Tick};
 use crate::judge::verdict::{Class, PaceMove};
