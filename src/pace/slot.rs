@@ -1,7 +1,7 @@
 //! A scope's state packed in one word: encode, decode, nothing else.
 //!
 //! The word holds what every claim needs; what only lessons and lines need is in
-//! [`Memory`](crate::pace::learn::Memory). This room must not know what the fields are good for.
+//! [`Memory`](crate::pace::memory::Memory). This room must not know what the fields are good for.
 //!
 //! | bits | what |
 //! |---|---|
