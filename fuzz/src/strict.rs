@@ -188,7 +188,12 @@ fn framing(first: &[String; 3], fields: &[(String, Vec<u8>)], kind: Kind) -> Ste
         ([coding], []) if coding.eq_ignore_ascii_case(b"chunked") => Some(Framing::Chunked),
         (_, _) => return wrong("two framings, or an odd one"),
     };
-    let old = first.iter().any(|part| part == "HTTP/1.0");
+    // The version stands last in a request, first in an answer, whose reason may be any text.
+    let version = match kind {
+        Kind::Request => &first[2],
+        Kind::Response { .. } => &first[0],
+    };
+    let old = version == "HTTP/1.0";
     if old && !codings.is_empty() {
         return wrong("a coding in HTTP/1.0");
     }
@@ -208,10 +213,10 @@ fn framing(first: &[String; 3], fields: &[(String, Vec<u8>)], kind: Kind) -> Ste
     })
 }
 
-/// Digits alone, of a number that every reader can hold.
+/// Digits alone, of a number that fits into 64 bits.
 fn number(digits: &[u8], radix: u32) -> Step<usize> {
     let good = |byte: &u8| char::from(*byte).is_digit(radix);
-    if digits.is_empty() || digits.len() > 15 || !digits.iter().all(good) {
+    if digits.is_empty() || !digits.iter().all(good) {
         return wrong("not a number");
     }
     match usize::from_str_radix(&text(digits), radix) {

@@ -293,6 +293,9 @@ fn split(text: &str) -> Result<(Host, Option<u16>), Refusal> {
         Some(end) if text.starts_with('[') => text.split_at(end + 1),
         Some(_) | None => text.split_at(text.rfind(':').unwrap_or(text.len())),
     };
+    if host.contains(':') && !host.starts_with('[') {
+        return Err(Refusal::bad("an IPv6 address stands in brackets, like [2001:db8::1]"));
+    }
     let host = Host::parse(host).map_err(not_a_host)?;
     match port.strip_prefix(':') {
         None if port.is_empty() => Ok((host, None)),
