@@ -110,3 +110,38 @@ fn two_thousand_bent_requests_all_come_to_an_end() {
     assert!(!log.contains("panicked"), "{log}");
     world.await_idle();
 }
+
+#[test]
+fn a_request_with_blanks_too_many_is_one_inside_a_tunnel_too() {
+    let origin = Origin::http();
+    let world = World::start("");
+    let to = format!("shop.localhost:{}", origin.port());
+    let fields = "HTTP/1.1\r\nHost: shop.localhost\r\n\r\n";
+    for (line, status) in [
+        ("\r\nGET / ", 200),
+        ("\r\n\r\nGET / ", 200),
+        ("GET  / ", 400),
+        ("GET\t/ ", 400),
+        (" GET / ", 400),
+    ] {
+        let before = origin.arrivals().len();
+        for tunnel in [false, true] {
+            let mut client = world.client();
+            let line = match tunnel {
+                true => line.to_owned(),
+                false => line.replace('/', &origin.url("shop", "/")),
+            };
+            if tunnel {
+                assert_eq!(client.connect_to(&to).status, 200);
+            }
+            client.send(format!("{line}{fields}"));
+            let answer = client.response();
+            assert_eq!(answer.status, status, "{line:?}: {}", answer.text());
+            assert_eq!(answer.header("proxy-status").is_some(), status == 400, "{line:?}");
+        }
+        let arrived = if status == 200 { 2 } else { 0 };
+        assert_eq!(origin.arrivals().len() - before, arrived, "{line:?}");
+    }
+    let metrics = world.metrics();
+    assert_eq!(metrics.count("pacegate_client_tunnels_total", &[("mode", "opaque")]), 0.0);
+}
