@@ -219,7 +219,9 @@ async fn handle(
     if status == StatusCode::SWITCHING_PROTOCOLS || (tunnel && status.is_success()) {
         aside.hand_over();
     } else if old {
-        // RFC 9112 §9.3: a proxy keeps no connection with an HTTP/1.0 client, whatever that says.
+        // RFC 9112 §9.3: a proxy keeps no connection with an HTTP/1.0 client, whatever that says. (To
+        // an answer of 1.1 the library would add that it does.)
+        *response.version_mut() = Version::HTTP_10;
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     Ok(response)

@@ -28,6 +28,7 @@ fn http_1_0_clients_get_no_chunks_and_no_second_answer() {
             let answer = client.response();
             assert_eq!((answer.status, answer.text().as_str()), (200, "a page of text"), "{path}");
             assert_eq!(answer.header("transfer-encoding"), None, "{path}");
+            assert_eq!(answer.headers("connection"), ["close"], "{path} {connection}");
             assert!(answer.whole);
             // The other end closes; nothing has to be sent first.
             assert_eq!(client.rest().expect("an orderly end"), b"", "{path} {connection}");
