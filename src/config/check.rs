@@ -64,9 +64,20 @@ fn doors(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     ];
     let parse = |node: &Node| value::word(node, &which);
     top.read("response_headers", &mut config.response_headers, parse, report);
-    let messages = [("off", Via::Off), ("responses", Via::Responses), ("both", Via::Both)];
-    top.read("via", &mut config.via, |node| value::word(node, &messages), report);
+    top.read("via", &mut config.via, via, report);
     top.read("proxy_name", &mut config.proxy_name, name, report);
+}
+
+/// Which messages are signed. Yes alone doesn't say which.
+fn via(node: &Node) -> Read<Via> {
+    let messages = [("off", Via::Off), ("responses", Via::Responses), ("both", Via::Both)];
+    value::word(node, &messages).map_err(|mut wrongs| {
+        if value::boolean(node).is_ok() {
+            let hint = "`both` signs requests and responses, `responses` only what clients get";
+            wrongs.iter_mut().for_each(|wrong| hint.clone_into(&mut wrong.hint));
+        }
+        wrongs
+    })
 }
 
 /// A token of structured fields (RFC 9651 §3.3.4), as Proxy-Status names a proxy.

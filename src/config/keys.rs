@@ -165,7 +165,11 @@ pub fn unknown(section: &str, path: &str, key: &str, place: &Place) -> Mistake {
     let written = join(path, key);
     if LATER.contains(&join(section, key).as_str()) {
         let message = format!("`{written}` is not built yet in this version");
-        return Mistake::error(message, place, "take it out");
+        let hint = match section {
+            "verdicts.*" => format!("take it out; there are {}", of(section).join(", ")),
+            _ => "take it out".to_owned(),
+        };
+        return Mistake::error(message, place, hint);
     }
     Mistake::error(format!("unknown key `{written}`"), place, advice(section, key))
 }

@@ -7,7 +7,7 @@ use crate::config::mistake::Mistake;
 use crate::config::node::{Node, Scalar, Value};
 use crate::config::section::{Report, Section};
 use crate::config::settings::Config;
-use crate::config::value::{self, Read, number, wrong};
+use crate::config::value::{self, Read, Wrong, number, wrong};
 use crate::config::verdicts::codes;
 use crate::judge::verdict::Class;
 use crate::pace::backoff::{Backoff, Rampup};
@@ -167,8 +167,8 @@ fn jitter(node: &Node) -> Read<Jitter> {
     }
     let ends = match &node.value {
         Value::Scalar { kind: Scalar::Bool(true), .. } => Some((-0.5, 0.5)),
-        Value::Scalar { .. } => Some(number(node)?).map(|width| (-width, width)),
-        Value::List(_) => match value::list(node, number)?[..] {
+        Value::Scalar { .. } => Some(number(node).map_err(likewise)?).map(|width| (-width, width)),
+        Value::List(_) => match value::list(node, number).map_err(likewise)?[..] {
             [low, high] => Some((low, high)),
             _ => None,
         },
@@ -176,11 +176,14 @@ fn jitter(node: &Node) -> Read<Jitter> {
     };
     match ends.and_then(|(low, high)| Jitter::new(low, high)) {
         Some(jitter) => Ok(jitter),
-        None => {
-            let hint = "write it like `0.2` (± 20 %), `[-0.1, 0.3]` or `true` (± 50 %)";
-            wrong(node, "is no jitter", hint)
-        }
+        None => wrong(node, "is no jitter", JITTER),
     }
+}
+
+/// A mistake in a jitter's numbers, with what would be right.
+fn likewise(mut wrongs: Vec<Wrong>) -> Vec<Wrong> {
+    wrongs.iter_mut().for_each(|wrong| JITTER.clone_into(&mut wrong.hint));
+    wrongs
 }
 
 fn factor(node: &Node, (least, most): (f64, f64)) -> Read<Factor> {
@@ -249,6 +252,7 @@ fn target(node: &Node) -> Read<(u32, u32)> {
     }
 }
 
+const JITTER: &str = "write it like `0.2` (± 20 %), `[-0.1, 0.3]` or `true` (± 50 %)";
 /// `quota` is for so long.
 const PER: Duration = Duration::from_secs(60);
 /// Once in four months, and as fast as anything can go.

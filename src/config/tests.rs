@@ -261,6 +261,8 @@ fn a_wrong_value_says_what_would_be_right() {
     says("limits: {held: lots}", "whole number");
     says("pace: {concurency: 2}", "did you mean `concurrency`?");
     says("retry.window: 5m", "write `window` under `retry:`");
+    says("via: true", "`both` signs requests and responses");
+    says("via: responces", "did you mean `responses`?");
     says("pace: {scope: host}", "not built yet");
     says("tls: {intercept: auto}", "not built yet");
     says("preset: strict", "must be one of");

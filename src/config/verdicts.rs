@@ -154,5 +154,6 @@ mod tests {
         says("abandoned: {repeat: window}", "can't be changed");
         says("overloaded: {pace: step_down}", "must be one of `climb`, `nothing`");
         says("overloaded: {answer: 502}", "not built yet");
+        says("overloaded: {answer: 502}", "there are match, pace, repeat");
     }
 }

@@ -128,6 +128,8 @@ fn a_flag_reaches_what_one_host_has_of_its_own() {
 #[test]
 fn what_can_not_be_is_said_with_its_place() {
     says("pace: {law: backof}", "did you mean `backoff`?");
+    says("pace: {jitter: lots}", "write it like `0.2`");
+    says("pace: {jitter: [low, high]}", "write it like `0.2`");
     says("pace: {jitter: 1.5}", "is no jitter");
     says("pace: {jitter: [0.3, 0.1]}", "is no jitter");
     says("pace: {jitter: [0.1, 0.2, 0.3]}", "write it like `0.2`");
