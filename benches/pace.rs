@@ -6,8 +6,8 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use pacegate::clock::{Clock, Tick};
 use pacegate::judge::verdict::{Class, PaceMove};
-use pacegate::pace::quota::Cost;
-use pacegate::pace::scope::{Client, Host};
+use pacegate::pace::claims::Claims;
+use pacegate::pace::scope::{Client, Scope};
 use pacegate::state::gate::{Gate, GateRules};
 use pacegate::state::ticket::Ticket;
 use pacegate::state::visit::Lesson;
@@ -31,14 +31,13 @@ fn gate(rows: usize) -> Arc<Gate> {
 
 fn ticket(host: &str, now: Tick) -> Ticket {
     Ticket {
-        scope: Host::parse(host).expect("a name"),
+        claims: Claims::of(Scope::named(host).expect("a name")),
         client: Client { origin: 1, lane: 0 },
         accepted: now,
         repeat: false,
         not_before: None,
         window_end: now + Duration::from_secs(600),
         deadline: None,
-        cost: Cost::ONE,
     }
 }
 

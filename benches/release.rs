@@ -7,9 +7,9 @@
 
 use pacegate::clock::{Clock, Tick};
 use pacegate::judge::verdict::{Class, PaceMove};
-use pacegate::pace::quota::Cost;
+use pacegate::pace::claims::Claims;
 use pacegate::pace::rules::{Ladder, PaceRules};
-use pacegate::pace::scope::{Client, Host};
+use pacegate::pace::scope::{Client, Scope};
 use pacegate::state::gate::{Gate, GateRules};
 use pacegate::state::ticket::Ticket;
 use pacegate::state::timekeeper::Timekeeper;
@@ -56,16 +56,15 @@ async fn measure(keeper: Keeper, pace: Duration, waiters: usize) {
 /// Lines everybody up on rung 1; when each started, in order.
 async fn run(gate: &Arc<Gate>, waiters: usize) -> Vec<Tick> {
     let now = gate.clock().now();
-    let scope = Host::parse("shop.example").expect("a name");
+    let scope = Scope::named("shop.example").expect("a name");
     let ticket = |client: usize| Ticket {
-        scope: scope.clone(),
+        claims: Claims::of(scope.clone()),
         client: Client { origin: client as u64, lane: 0 },
         accepted: now,
         repeat: false,
         not_before: None,
         window_end: Tick::NEVER,
         deadline: None,
-        cost: Cost::ONE,
     };
     let climb = Lesson::new(Class::Overloaded, PaceMove::Climb);
     let mut first = gate.try_claim(&ticket(0), now).expect("healthy");

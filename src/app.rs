@@ -257,12 +257,12 @@ fn gauges(gate: &Gate, pool: &Pool, keyring: &Keyring, reload: Reload, now: Tick
     let oldest = picture.rows.iter().filter_map(|row| row.oldest).min();
     let held = picture.rows.iter().filter(|row| !row.waits.total().is_zero());
     Gauges {
-        waiting: held.map(|row| (row.scope.clone(), waits(&row.waits))).collect(),
+        waiting: held.filter_map(|row| Some((row.scope.host()?, waits(&row.waits)))).collect(),
         grants: counters.grants,
         wakeups: counters.wakeups,
         rows: counters.rows as u64,
         rows_by_rung,
-        paces: Some(picture.rows.iter().map(pace).collect()),
+        paces: Some(picture.rows.iter().filter_map(pace).collect()),
         held: counters.held as u64,
         oldest_held: oldest.map(|since| now.since(since)),
         lateness: Spread {
@@ -284,8 +284,8 @@ fn gauges(gate: &Gate, pool: &Pool, keyring: &Keyring, reload: Reload, now: Tick
     }
 }
 
-fn pace(row: &RowView) -> (Host, u8, Duration) {
-    (row.scope.clone(), row.rung, row.pace)
+fn pace(row: &RowView) -> Option<(Host, u8, Duration)> {
+    Some((row.scope.host()?, row.rung, row.pace))
 }
 
 /// The pages under `http://pacegate.internal/`, as flow wants them.

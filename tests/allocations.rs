@@ -2,22 +2,21 @@
 
 use pacegate::clock::{Clock, Tick};
 use pacegate::judge::verdict::{Class, PaceMove};
-use pacegate::pace::quota::Cost;
-use pacegate::pace::scope::{Client, Host};
+use pacegate::pace::claims::Claims;
+use pacegate::pace::scope::{Client, Scope};
 use pacegate::state::gate::{Gate, GateRules};
 use pacegate::state::ticket::Ticket;
 use pacegate::state::visit::Lesson;
 
 fn ticket(host: &str) -> Ticket {
     Ticket {
-        scope: Host::parse(host).expect("a host"),
+        claims: Claims::of(Scope::named(host).expect("a host")),
         client: Client { origin: 1, lane: 0 },
         accepted: Tick::ZERO,
         repeat: false,
         not_before: None,
         window_end: Tick::NEVER,
         deadline: None,
-        cost: Cost::ONE,
     }
 }
 

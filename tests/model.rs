@@ -8,11 +8,12 @@ use loom::thread;
 use pacegate::clock::Tick;
 use pacegate::judge::verdict::{Class, PaceMove};
 use pacegate::pace::backoff::Backoff;
+use pacegate::pace::claims::Claims;
 use pacegate::pace::decide::From;
 use pacegate::pace::jitter::Jitter;
 use pacegate::pace::quota::Cost;
 use pacegate::pace::rules::{Ladder, Law, PaceRules};
-use pacegate::pace::scope::{Client, Host};
+use pacegate::pace::scope::{Client, Scope};
 use pacegate::state::agenda::Agenda;
 use pacegate::state::cell::{Cell, Claim, Effects, Start};
 use pacegate::state::ticket::Ticket;
@@ -47,7 +48,7 @@ struct Waiting {
 
 impl Scene {
     fn new(rules: PaceRules) -> Arc<Scene> {
-        let scope = Host::parse("shop.example").expect("a name");
+        let scope = Scope::named("shop.example").expect("a name");
         let cell = Cell::new(0, scope, Arc::new(rules), Tick::ZERO);
         Arc::new(Scene { cell, agenda: Agenda::new(), started: AtomicUsize::new(0) })
     }
@@ -61,18 +62,17 @@ impl Scene {
     /// Lines up; `None` if it started at once.
     fn line_up(&self, client: u64, now: Tick) -> Option<Waiting> {
         let ticket = Ticket {
-            scope: self.cell.scope().clone(),
+            claims: Claims::of(self.cell.scope().clone()),
             client: Client { origin: client, lane: 0 },
             accepted: now,
             repeat: false,
             not_before: None,
             window_end: Tick::NEVER,
             deadline: None,
-            cost: Cost::ONE,
         };
         let bounds = Bounds { per_scope: 10, full: None, shutting_down: false };
         let (joined, effects) =
-            self.cell.enter_with(&self.agenda, now, |house| house.join(&ticket, bounds));
+            self.cell.enter_with(&self.agenda, now, |house| house.join(&ticket, Cost::ONE, bounds));
         finish(effects);
         match joined {
             Joined::Held(who) => Some(Waiting { who, calls: Arc::default() }),
@@ -327,7 +327,7 @@ fn a_place_that_is_given_back_reaches_the_cell_that_waits_for_it() {
         let total = Arc::new(Total::new());
         total.set_limit(Some(1));
         assert_eq!(total.take(), Some(Place::Counted));
-        let scope = Host::parse("shop.example").expect("a name");
+        let scope = Scope::named("shop.example").expect("a name");
         let cell = Cell::new(0, scope, Arc::new(PaceRules::default()), Tick::ZERO);
         let giver = {
             let total = total.clone();

@@ -157,7 +157,7 @@ fn destinations(config: &Config, own: &[SocketAddr]) -> Destinations {
 
 /// How hosts are paced under a configuration.
 pub(in crate::app) fn rules(config: &Config) -> GateRules {
-    GateRules { default: config.pace.clone(), hosts: config.scopes.clone(), limits: config.limits }
+    GateRules { default: config.pace.clone(), scopes: config.scopes.clone(), limits: config.limits }
 }
 
 /// The most the HTTP library reads.

@@ -9,7 +9,7 @@ use crate::demo::scene::{Allowed, Proxy, ProxySetup, Scene};
 use crate::demo::story::tell;
 use crate::demo::table;
 use crate::flow::journal::Journal;
-use crate::pace::scope::Host;
+use crate::pace::scope::{Host, Scope};
 use std::io::{self, IsTerminal, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -114,7 +114,7 @@ impl Proxy for Demonstrated {
 
     fn rung(&self, host: &str) -> Option<u8> {
         let host = Host::parse(host).ok()?;
-        self.app.flow.gate.row(&host).map(|row| row.rung)
+        self.app.flow.gate.row(&Scope::of(&host)).map(|row| row.rung)
     }
 
     fn allowed(&self) -> Vec<Allowed> {

@@ -5,7 +5,7 @@
 use crate::config::node::Node;
 use crate::config::value::{Read, list, short, text, wrong};
 use crate::net::settings::Override;
-use crate::pace::scope::Host;
+use crate::pace::scope::{Host, NotAScope, Scope};
 use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -64,6 +64,24 @@ pub fn host(text: &str) -> Result<Host, String> {
         false if ascii.contains(':') => "the name alone, without port".to_owned(),
         false => "write it like `shop.example`".to_owned(),
     })
+}
+
+/// A scope: a host, in whatever script, a host with a port, or any other name.
+pub fn scope(text: &str) -> Result<Scope, String> {
+    if !text.is_ascii() {
+        return host(text).map(|host| Scope::of(&host));
+    }
+    let hint = match Scope::named(text) {
+        Ok(_) if text.contains("://") => "without scheme: `shop.example`, or a name of your own",
+        Ok(_) if text.contains('*') => {
+            "one host, without `*`; `pace.scope: domain` has one pace for all below a domain"
+        }
+        Ok(scope) => return Ok(scope),
+        Err(NotAScope::Empty) => "write it like `shop.example` or `api`",
+        Err(NotAScope::TooLong) => "200 characters at most",
+        Err(NotAScope::Character(_)) => "no spaces, commas, semicolons or quotes",
+    };
+    Err(hint.to_owned())
 }
 
 /// One host.

@@ -1,4 +1,4 @@
-//! `pace`, `backoff` and `scopes`: how hosts are paced.
+//! `pace`, `backoff` and `scopes`: how scopes are paced.
 //!
 //! This file must not know what the laws do: which rules go together is said here, not why.
 
@@ -37,10 +37,10 @@ pub(in crate::config) fn read(top: &Section<'_>, config: &mut Config, report: &m
         if own.law != Law::Backoff && own.backoff != config.pace.backoff {
             idle(&format!("{}.backoff", scope.path()), "without `law: backoff`", backoff, report);
         }
-        match address::host(&entry.key) {
-            Ok(host) => drop(config.scopes.insert(host, own)),
+        match address::scope(&entry.key) {
+            Ok(scope) => drop(config.scopes.insert(scope, own)),
             Err(hint) => {
-                let message = format!("`scopes` has no host in `{}`", value::short(&entry.key));
+                let message = format!("`scopes` has no scope in `{}`", value::short(&entry.key));
                 report.mistakes.push(Mistake::error(message, &entry.key_place, hint));
             }
         }

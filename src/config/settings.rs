@@ -7,7 +7,7 @@ use crate::flow::settings::{
 use crate::judge::amend::Amendments;
 use crate::net::settings::{Destinations, Reach, Resolve, Roots};
 use crate::pace::rules::PaceRules;
-use crate::pace::scope::Host;
+use crate::pace::scope::Scope;
 use crate::state::limits::Limits;
 use ipnet::IpNet;
 use std::collections::HashMap;
@@ -37,8 +37,8 @@ pub struct Config {
     pub proxy_name: Arc<str>,
     pub reach: Reach,
     pub pace: PaceRules,
-    /// Hosts with a pace of their own, each whole.
-    pub scopes: HashMap<Host, PaceRules>,
+    /// Scopes with a pace of their own, each whole.
+    pub scopes: HashMap<Scope, PaceRules>,
     pub retry: Retry,
     pub tunnel: Tunnel,
     pub intercept: Intercept,

@@ -6,7 +6,7 @@ use crate::config::settings::{Config, LogLevel};
 use crate::config::{keys, node, raw};
 use crate::flow::settings::{ControlHeaders, Preset};
 use crate::net::settings::{Override, Roots};
-use crate::pace::scope::Host;
+use crate::pace::scope::{Host, Scope};
 use proptest::prelude::*;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -73,9 +73,18 @@ fn an_empty_file_is_as_good_as_none() {
 #[test]
 fn the_minimal_file_paces_one_host() {
     let config = good(MINIMAL);
-    let shop = &config.scopes[&Host::parse("shop.example").unwrap()];
+    let shop = &config.scopes[&Scope::named("shop.example").unwrap()];
     assert_eq!((shop.concurrency, shop.delay), (Some(2), Duration::from_secs(1)));
     assert_eq!(shop.ladder, config.pace.ladder);
+}
+
+#[test]
+fn scopes_are_hosts_in_any_script_or_spelling_and_names_of_ones_own() {
+    let config =
+        good("scopes: {größe.Example: {delay: 1s}, 'A.example:80': {delay: 2s}, API/v1: {}}");
+    for name in ["xn--gre-6ka8i.example", "a.example:80", "API/v1"] {
+        assert!(config.scopes.contains_key(&Scope::named(name).unwrap()), "{name}");
+    }
 }
 
 #[test]
@@ -115,7 +124,7 @@ fn flags_win_over_the_environment_which_wins_over_the_file() {
     assert_eq!(config.retry.window, Duration::from_secs(180));
     assert_eq!(config.reach.idle_timeout, Duration::from_secs(7));
     assert_eq!(config.log.level, LogLevel::Debug);
-    assert_eq!(config.scopes[&Host::parse("a.example").unwrap()].delay, Duration::from_secs(2));
+    assert_eq!(config.scopes[&Scope::named("a.example").unwrap()].delay, Duration::from_secs(2));
     assert_eq!(with(file, &env, &[]).retry.window, Duration::from_secs(120));
     let env =
         [("PACEGATE_LISTEN", "[::1]:5000"), ("PACEGATE_CERTS", "/data"), ("PACEGATE_QUIET", "1")];
@@ -267,6 +276,8 @@ fn a_wrong_value_says_what_would_be_right() {
     says("tls: {intercept: auto}", "not built yet");
     says("preset: strict", "must be one of");
     says("scopes: {'*.example': {delay: 1s}}", "without `*`");
+    says("scopes: {'https://shop.example': {delay: 1s}}", "without scheme");
+    says("scopes: {'a shop': {delay: 1s}}", "no spaces");
     says("scopes: {shop.example: {idle: 1h}}", "not built yet");
     says("clients: {allow: lan}", "`10.0.0.0/8` or `private`");
     says("resolve: {shop.test: shop2.test}", "127.0.0.1:8081");

@@ -23,7 +23,8 @@ use crate::net::headers::target::{RequestTarget, Scheme, Tunnel};
 use crate::net::headers::via::Circle;
 use crate::net::outbound::Outbound;
 use crate::net::target::Target;
-use crate::pace::scope::Client;
+use crate::pace::claims::Claims;
+use crate::pace::scope::{Client, Scope};
 use crate::policy::user::ProxyUser;
 use crate::policy::wishes::Wishes;
 use http::header::{
@@ -249,6 +250,7 @@ fn job(
     let limits = Limits::new(accepted, (preset, terms.preset), &terms.retry, &wishes);
     let replay = Replay::new(body, terms.buffers.replay_body, &flow.replays);
     let interim = Interim::heard_by(&session.presence, version, &parts.headers);
+    let claims = Claims::of(Scope::of(&target.host));
     let facts = Facts {
         host: target.host.clone(),
         method: parts.method.clone(),
@@ -272,6 +274,7 @@ fn job(
         upgrade: on_upgrade.filter(|_| upgrade),
         presence: session.presence.clone(),
         client: caller.client,
+        claims,
         wishes,
         preset,
         limits,

@@ -6,7 +6,6 @@ use crate::flow::gather::{Gathered, gather};
 use crate::flow::job::{Job, Share};
 use crate::flow::journal::Start;
 use crate::flow::settings::{Preset, Via};
-use crate::flow::terms::Terms;
 use crate::flow::works::Flow;
 use crate::judge::classify::classify;
 use crate::judge::outcome::{Answer, Fault, FaultKind, Outcome, Sent};
@@ -84,7 +83,7 @@ pub async fn make(flow: &Flow, job: &mut Job, permit: Permit) -> Attempted {
         journal.started(Start { due: permit.due(), rung: permit.rung() });
     }
     let job = &*job;
-    let mut underway = Underway { flow, terms: &job.terms, permit: Some(permit), headless: true };
+    let mut underway = Underway { flow, job, permit: Some(permit), headless: true };
     let mut timing = Timing::default();
     let came = tokio::select! {
         biased;
@@ -105,7 +104,7 @@ pub async fn make(flow: &Flow, job: &mut Job, permit: Permit) -> Attempted {
 /// learns that its client gave up on it.
 struct Underway<'a> {
     flow: &'a Flow,
-    terms: &'a Terms,
+    job: &'a Job,
     permit: Option<Permit>,
     headless: bool,
 }
@@ -123,16 +122,17 @@ impl Underway<'_> {
 impl Drop for Underway<'_> {
     fn drop(&mut self) {
         if let Some(mut permit) = self.permit.take() {
-            given_up(self.flow, self.terms, &mut permit, self.headless);
+            given_up(self.flow, self.job, &mut permit, self.headless);
         }
     }
 }
 
 /// Counts an attempt that was not waited for to its end, and teaches what that means: after
 /// `retry.abandoned_after` without a head it was the site that hung.
-pub fn given_up(flow: &Flow, terms: &Terms, permit: &mut Permit, headless: bool) -> Class {
+pub fn given_up(flow: &Flow, job: &Job, permit: &mut Permit, headless: bool) -> Class {
     let now = flow.clock.now();
     // A client counts from before it connected to us: what gives up after 5 s leaves after 4.99.
+    let terms = &job.terms;
     let patience = terms.retry.abandoned_after - terms.retry.abandoned_after / 50;
     let hung = headless && now.since(permit.started()) >= patience;
     let (class, pace) = match hung {
@@ -142,8 +142,8 @@ pub fn given_up(flow: &Flow, terms: &Terms, permit: &mut Permit, headless: bool)
         }
         false => (Class::ClientGone, PaceMove::Nothing),
     };
-    flow.meter.attempt(permit.scope(), class);
-    flow.learn(permit, Lesson::new(class, pace), now);
+    flow.meter.attempt(&job.target.host, class);
+    flow.learn(&job.target.host, permit, Lesson::new(class, pace), now);
     class
 }
 

@@ -16,6 +16,7 @@ use crate::net::fault;
 use crate::net::headers::response::forward_trailers;
 use crate::net::inbound::Inbound;
 use crate::net::tunnel;
+use crate::pace::scope::Host;
 use crate::state::permit::Permit;
 use crate::state::visit::Lesson;
 use bytes::Bytes;
@@ -47,6 +48,7 @@ pub struct Flowing {
     /// Done at the client's stated end, if it stated one.
     late: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     permit: Option<Permit>,
+    host: Host,
     trip: Option<Trip>,
     outcome: RequestOutcome,
     status: StatusCode,
@@ -72,6 +74,7 @@ pub fn answer(flow: &Flow, mut job: Job, delivery: Delivery) -> Response<Reply> 
                 left: job.presence.reset(),
                 late: job.limits.deadline.map(|end| late(flow, end)),
                 permit: Some(permit),
+                host: job.target.host.clone(),
                 outcome,
                 status: parts.status,
                 flow: job.trip.flow().clone(),
@@ -357,7 +360,7 @@ impl Flowing {
         if let Some(mut permit) = self.permit.take() {
             let class = Class::Truncated;
             let lesson = Lesson::new(class, self.pace);
-            self.flow.learn(&mut permit, lesson, self.flow.clock.now());
+            self.flow.learn(&self.host, &mut permit, lesson, self.flow.clock.now());
         }
         if let Some(trip) = &mut self.trip {
             trip.fault = Some(fault);

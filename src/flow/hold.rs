@@ -9,7 +9,7 @@ use crate::flow::works::Flow;
 use crate::metrics::host::HoldMark;
 use crate::metrics::labels::{Reason, Waits};
 use crate::pace::decide as pace;
-use crate::pace::scope::Host;
+use crate::pace::scope::{Host, Scope};
 use crate::state::hold::Hold;
 use crate::state::ledger;
 use crate::state::permit::Permit;
@@ -28,7 +28,7 @@ pub enum Held {
 /// Claims in the request's scope; holds while it isn't free.
 pub async fn claim(flow: &Flow, job: &mut Job) -> Held {
     if job.preset == Preset::Off {
-        return Held::Go(flow.gate.pass(&job.target.host));
+        return Held::Go(flow.gate.pass(&Scope::of(&job.target.host)));
     }
     if last_start(job) < flow.clock.now() {
         let host = &job.target.host;
@@ -175,7 +175,7 @@ fn at_end(flow: &Flow, job: &Job) -> AtEnd {
 }
 
 fn never_sent(flow: &Flow, host: &Host, what: &str) -> Ending {
-    let pace = flow.gate.row(host).map_or(Duration::ZERO, |row| row.pace);
+    let pace = flow.gate.row(&Scope::of(host)).map_or(Duration::ZERO, |row| row.pace);
     let text = format!("{what} ended before {host} had a slot (its pace is {pace:?})");
     Ending::new(Case::Infeasible, text).after(pace)
 }

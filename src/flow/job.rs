@@ -13,7 +13,7 @@ use crate::judge::verdict::Class;
 use crate::net::body::Budget;
 use crate::net::outbound::Outbound;
 use crate::net::target::Target;
-use crate::pace::quota::Cost;
+use crate::pace::claims::Claims;
 use crate::pace::scope::Client;
 use crate::policy::wishes::Wishes;
 use crate::state::mark::Mark;
@@ -42,6 +42,8 @@ pub struct Job {
     pub upgrade: Option<OnUpgrade>,
     pub presence: Presence,
     pub client: Client,
+    /// What shares its pace.
+    pub claims: Claims,
     pub wishes: Wishes,
     pub preset: Preset,
     pub limits: Limits,
@@ -150,14 +152,13 @@ impl Job {
     /// Its place in the line.
     pub fn ticket(&self) -> Ticket {
         Ticket {
-            scope: self.target.host.clone(),
+            claims: self.claims.clone(),
             client: self.client,
             accepted: self.limits.accepted,
             repeat: self.tries.attempts > 0,
             not_before: self.tries.not_before,
             window_end: self.limits.window_end,
             deadline: self.limits.deadline,
-            cost: Cost::ONE,
         }
     }
 

@@ -51,12 +51,12 @@ pub fn settle(flow: &Flow, job: &mut Job, attempted: Attempted) -> Course {
     flow.timed(&timing);
     let judged = match &came {
         Came::Left { headless } => {
-            let class = given_up(flow, &job.terms, &mut permit, *headless);
+            let class = given_up(flow, job, &mut permit, *headless);
             job.tries.class = Some(class);
             return Course::Left;
         }
         Came::Late { headless } => {
-            let class = given_up(flow, &job.terms, &mut permit, *headless);
+            let class = given_up(flow, job, &mut permit, *headless);
             job.tries.class = Some(class);
             return Course::GiveUp(late(job));
         }
@@ -135,7 +135,7 @@ fn teach(
         excused: own || ours,
         ..Lesson::new(verdict.class, pace)
     };
-    let learned = flow.learn(permit, lesson, now);
+    let learned = flow.learn(&job.target.host, permit, lesson, now);
     job.trip.rung = learned.after;
     job.tries.mark = Some(learned.mark);
     job.tries.others = others;
@@ -162,7 +162,7 @@ fn decide(flow: &Flow, job: &Job, came: &Came, verdict: &Verdict, taught: Taught
         window_end: job.limits.window_end,
         deadline: job.limits.deadline,
     };
-    let rules = flow.gate.rules(&job.target.host);
+    let rules = flow.gate.rules(&job.claims.first.scope);
     let bounds = Bounds {
         page_faults: job.terms.retry.page_faults,
         max_attempts: job.terms.retry.max_attempts,

@@ -20,7 +20,8 @@ use crate::net::speak::Speaker;
 use crate::net::target::Target;
 use crate::net::tunnel::join;
 use crate::net::wire::Wire;
-use crate::pace::quota::Cost;
+use crate::pace::claims::Claims;
+use crate::pace::scope::Scope;
 use crate::state::permit::Permit;
 use crate::state::ticket::{Refusal, Ticket};
 use crate::state::visit::Lesson;
@@ -197,7 +198,7 @@ async fn dial(
         Err(fault) => judged(&connect.terms, fault),
     };
     flow.meter.attempt(&connect.target.host, class);
-    flow.learn(&mut permit, Lesson::new(class, pace), flow.clock.now());
+    flow.learn(&connect.target.host, &mut permit, Lesson::new(class, pace), flow.clock.now());
     dialled.map_err(|fault| Ending::new(Case::of(&fault.kind), fault.detail).into())
 }
 
@@ -214,14 +215,13 @@ async fn hold(
 ) -> Result<Permit, Unmade> {
     let host = &connect.target.host;
     let ticket = Ticket {
-        scope: host.clone(),
+        claims: Claims::of(Scope::of(host)),
         client: connect.caller.client,
         accepted: connect.accepted,
         repeat: false,
         not_before: None,
         window_end: limit,
         deadline: None,
-        cost: Cost::ONE,
     };
     if let Some(permit) = flow.gate.try_claim(&ticket, flow.clock.now()) {
         return Ok(permit);

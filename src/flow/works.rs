@@ -70,11 +70,11 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Teaches a scope, counts what it learnt, and logs a change of its rung.
-    pub fn learn(&self, permit: &mut Permit, lesson: Lesson, now: Tick) -> Learned {
+    /// Teaches the scopes of an attempt at `host`, counts what they learnt, and logs a change of the
+    /// rung.
+    pub fn learn(&self, host: &Host, permit: &mut Permit, lesson: Lesson, now: Tick) -> Learned {
         let learned = permit.learn(&self.gate, lesson, now);
         if learned.after != learned.before {
-            let host = permit.scope();
             self.meter.rung(host, learned.before, learned.after, learned.pace, lesson.class);
             if learned.after == 0 {
                 self.meter.row_gone(host);
@@ -91,7 +91,7 @@ impl Flow {
             );
         }
         if let Some(until) = learned.paused_until.filter(|_| lesson.pause.is_some()) {
-            let host = permit.scope().as_str();
+            let host = host.as_str();
             tracing::info!(host, wait = seconds(until.since(now)), "pause: the site asked for it");
         }
         learned

@@ -4,6 +4,7 @@
 //! This room must not know about HTTP, sockets, locks, atomics, sleeping or logging.
 
 pub mod backoff;
+pub mod claims;
 pub mod decide;
 pub mod jitter;
 pub mod learn;

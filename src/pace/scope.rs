@@ -1,4 +1,5 @@
-//! What shares a pace: one scope per host, named by its normalised host.
+//! What shares a pace, by name: one scope per host by default, others by kind, rule or request.
+//! Hosts and other scopes are one namespace.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,10 +7,26 @@ use std::sync::Arc;
 
 /// A normalised host name: lower-case A-label or canonical IP address, without trailing dot,
 /// brackets, port or scheme. Cloning does not allocate; the hash is computed once.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Host(Name);
+
+/// What shares a pace. Cloning does not allocate; the hash is computed once.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Scope(Name);
+
+/// A text with its hash.
 #[derive(Clone)]
-pub struct Host {
-    name: Arc<str>,
+struct Name {
+    text: Arc<str>,
     hash: u64,
+}
+
+/// Why a text names no scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotAScope {
+    Empty,
+    TooLong,
+    Character(char),
 }
 
 /// Why a text is not a host.
@@ -60,45 +77,120 @@ impl Host {
     }
 
     fn new(name: &str) -> Host {
-        let hash = fold(name.as_bytes());
-        Host { name: name.into(), hash }
+        Host(Name::new(name))
     }
 
     /// The name itself.
     pub fn as_str(&self) -> &str {
-        &self.name
+        &self.0.text
     }
 
     /// Its hash, computed once.
     pub const fn hash(&self) -> u64 {
-        self.hash
+        self.0.hash
     }
 
     /// The address, if the host is one.
     pub fn ip(&self) -> Option<IpAddr> {
-        self.name.parse().ok()
+        self.as_str().parse().ok()
     }
 
     /// Whether `text`, as a client wrote it, is this host: the check that saves parsing it again.
     pub fn is_written(&self, text: &str) -> bool {
-        self.name.len() == text.len() && self.name.eq_ignore_ascii_case(text)
+        self.as_str().len() == text.len() && self.as_str().eq_ignore_ascii_case(text)
     }
 
     /// Whether the name is `localhost` or below it.
     pub fn is_localhost_name(&self) -> bool {
-        &*self.name == "localhost" || self.name.ends_with(".localhost")
+        self.as_str() == "localhost" || self.as_str().ends_with(".localhost")
     }
 }
 
-impl PartialEq for Host {
-    fn eq(&self, other: &Host) -> bool {
-        self.hash == other.hash && self.name == other.name
+impl Scope {
+    /// The scope of a host: its name. Nothing is allocated.
+    pub fn of(host: &Host) -> Scope {
+        Scope(host.0.clone())
+    }
+
+    /// A scope by name, from a configuration, a rule or a request. A host, and a host with a port,
+    /// are normalised if they can't be taken for another name (they have a dot or a colon); others
+    /// are kept as they are written.
+    pub fn named(text: &str) -> Result<Scope, NotAScope> {
+        let bad = |byte: u8| !byte.is_ascii_graphic() || APART.contains(&byte);
+        match text.bytes().position(bad) {
+            _ if text.is_empty() => return Err(NotAScope::Empty),
+            _ if text.len() > Scope::BYTES => return Err(NotAScope::TooLong),
+            Some(place) => {
+                let character = text[place..].chars().next().unwrap_or_default();
+                return Err(NotAScope::Character(character));
+            }
+            None => {}
+        }
+        if !text.contains(['.', ':']) {
+            return Ok(Scope(Name::new(text)));
+        }
+        if let Ok(host) = Host::parse(text) {
+            return Ok(Scope::of(&host));
+        }
+        let (host, port) = text.rsplit_once(':').unwrap_or((text, ""));
+        match (Host::parse(host), port.parse()) {
+            (Ok(host), Ok(port)) => Ok(Scope::of_port(&host, port)),
+            (Err(_), _) | (_, Err(_)) => Ok(Scope(Name::new(text))),
+        }
+    }
+
+    /// The scope of one port of a host: `shop.example:8080`, `[2001:db8::1]:443`.
+    pub fn of_port(host: &Host, port: u16) -> Scope {
+        let name = match host.as_str().contains(':') {
+            true => format!("[{host}]:{port}"),
+            false => format!("{host}:{port}"),
+        };
+        Scope(Name::new(&name))
+    }
+
+    /// The host of that name, if a host can have it. Nothing is allocated.
+    pub fn host(&self) -> Option<Host> {
+        let name = self.as_str();
+        let kept = match name.contains(':') {
+            true => name.parse::<Ipv6Addr>().is_ok(),
+            false => {
+                let lower = !name.bytes().any(|byte| byte.is_ascii_uppercase());
+                let number = ends_in_number(name);
+                check_name(name).is_ok() && lower && (!number || name.parse::<Ipv4Addr>().is_ok())
+            }
+        };
+        kept.then(|| Host(self.0.clone()))
+    }
+
+    /// How long a name may be that is no host's, in bytes.
+    pub const BYTES: usize = 200;
+
+    /// The name itself.
+    pub fn as_str(&self) -> &str {
+        &self.0.text
+    }
+
+    /// Its hash, computed once.
+    pub const fn hash(&self) -> u64 {
+        self.0.hash
     }
 }
 
-impl Eq for Host {}
+impl Name {
+    fn new(text: &str) -> Name {
+        Name { text: text.into(), hash: fold(text.as_bytes()) }
+    }
+}
 
-impl std::hash::Hash for Host {
+impl PartialEq for Name {
+    fn eq(&self, other: &Name) -> bool {
+        self.hash == other.hash && self.text == other.text
+    }
+}
+
+impl Eq for Name {}
+
+impl std::hash::Hash for Name {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
@@ -106,13 +198,25 @@ impl std::hash::Hash for Host {
 
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Host({})", self.name)
+        write!(f, "Host({self})")
     }
 }
 
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scope({self})")
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
@@ -181,6 +285,8 @@ fn fold(bytes: &[u8]) -> u64 {
     hash ^ (hash >> 32)
 }
 
+/// What stands between names, or around them, in a header field.
+const APART: &[u8] = b",;\"'";
 /// RFC 1035 §2.3.4.
 const NAME_BYTES: usize = 253;
 const LABEL_BYTES: usize = 63;
@@ -215,6 +321,33 @@ mod tests {
         check("[::1", Err(NotAHost::Character(':')));
         check(&"a".repeat(64), Err(NotAHost::Label));
         check(&"a.".repeat(150), Err(NotAHost::TooLong));
+    }
+
+    #[test]
+    fn a_scope_is_one_however_its_host_is_written_and_other_names_are_kept() {
+        let check = |text: &str, want: Result<&str, NotAScope>| {
+            let scope = Scope::named(text);
+            assert_eq!(scope.as_ref().map(Scope::as_str).map_err(|why| *why), want, "{text}");
+        };
+        check("Shop.Example.", Ok("shop.example"));
+        check("[2001:DB8::1]", Ok("2001:db8::1"));
+        check("Shop.Example:8080", Ok("shop.example:8080"));
+        check("2001:DB8::1", Ok("2001:db8::1"));
+        check("[2001:DB8::1]:443", Ok("[2001:db8::1]:443"));
+        check("API", Ok("API"));
+        check("Shop.example/Slow:1", Ok("Shop.example/Slow:1"));
+        check("", Err(NotAScope::Empty));
+        check("a b", Err(NotAScope::Character(' ')));
+        check("a,b", Err(NotAScope::Character(',')));
+        check("größe", Err(NotAScope::Character('ö')));
+        check(&"a".repeat(201), Err(NotAScope::TooLong));
+        let host = Host::parse("shop.example").unwrap();
+        assert_eq!(Scope::of(&host).host(), Some(host.clone()));
+        for none in ["API", "shop.example:8080", "shop.example/slow", "0x7f.1", "_a:"] {
+            assert_eq!(Scope::named(none).unwrap().host(), None, "{none}");
+        }
+        assert_eq!(Scope::named("SHOP.example"), Ok(Scope::of(&host)));
+        assert_eq!(Scope::named("shop.example:80"), Ok(Scope::of_port(&host, 80)));
     }
 
     #[test]

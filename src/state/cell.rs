@@ -10,7 +10,7 @@ use crate::pace::decide::{Decision, From, decide, earliest};
 use crate::pace::memory::{Memory, NOTHING};
 use crate::pace::quota::Cost;
 use crate::pace::rules::PaceRules;
-use crate::pace::scope::Host;
+use crate::pace::scope::Scope;
 use crate::pace::slot::Slot;
 use crate::state::agenda::Agenda;
 use crate::state::hall::{Hall, House};
@@ -23,7 +23,7 @@ use std::task::Waker;
 #[derive(Debug)]
 pub struct Cell {
     id: u64,
-    scope: Host,
+    scope: Scope,
     /// What claims without the lock go by. Once others hold, the guard stays up: see [`Hall::rules`].
     rules: Arc<PaceRules>,
     word: AtomicU64,
@@ -88,7 +88,7 @@ pub enum Eviction {
 impl Cell {
     /// A new row. `last_served`: when a page must have been served, [`Tick::ZERO`] if none is known.
     /// Where the word doesn't say all that decides a start, the guard is up from the beginning.
-    pub fn new(id: u64, scope: Host, rules: Arc<PaceRules>, last_served: Tick) -> Arc<Cell> {
+    pub fn new(id: u64, scope: Scope, rules: Arc<PaceRules>, last_served: Tick) -> Arc<Cell> {
         let slot = Slot { guarded: rules.need_memory(), ..Slot::default() };
         let word = AtomicU64::new(slot.encode());
         let hall = Mutex::new(Hall { last_served, ..Hall::new(rules.clone()) });
@@ -101,7 +101,7 @@ impl Cell {
     }
 
     /// Whose row it is.
-    pub fn scope(&self) -> &Host {
+    pub fn scope(&self) -> &Scope {
         &self.scope
     }
 

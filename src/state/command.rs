@@ -1,11 +1,11 @@
-//! What an operator may do to one host's row: reset, pause, resume, pin.
+//! What an operator may do to one scope's row: reset, pause, resume, pin.
 //!
 //! Like every visit these serve whoever may go now; nobody is overtaken.
 
 use crate::clock::Tick;
 use crate::pace::backoff::Pressure;
 use crate::pace::quota::Reconcile;
-use crate::pace::scope::Host;
+use crate::pace::scope::Scope;
 use crate::pace::slot::Slot;
 use crate::state::gate::Gate;
 use crate::state::hall::House;
@@ -13,8 +13,8 @@ use std::time::Duration;
 
 impl Gate {
     /// Forgets what was learnt: rung 0, no pause, no pin. False if there is no row.
-    pub fn reset(&self, host: &Host) -> bool {
-        self.command(host, |house| {
+    pub fn reset(&self, scope: &Scope) -> bool {
+        self.command(scope, |house| {
             house.hall.pinned = None;
             house.hall.memory.reset();
             house.set_rung(0);
@@ -22,13 +22,13 @@ impl Gate {
     }
 
     /// Ends a pause early; the pace stays. False if there is no row.
-    pub fn resume(&self, host: &Host) -> bool {
-        self.command(host, |house| house.hall.memory.paused_until = Tick::ZERO)
+    pub fn resume(&self, scope: &Scope) -> bool {
+        self.command(scope, |house| house.hall.memory.paused_until = Tick::ZERO)
     }
 
     /// Nobody starts for so long. Whoever can't wait that long is sent away.
-    pub fn pause(&self, host: &Host, span: Duration) {
-        self.command_row(host, |house| {
+    pub fn pause(&self, scope: &Scope, span: Duration) {
+        self.command_row(scope, |house| {
             let until = house.now + span;
             let memory = &mut house.hall.memory;
             memory.paused_until = memory.paused_until.max(until);
@@ -36,9 +36,9 @@ impl Gate {
         });
     }
 
-    /// Keeps the host on a rung, whatever is learnt, until it is reset.
-    pub fn pin(&self, host: &Host, rung: u8) {
-        self.command_row(host, |house| {
+    /// Keeps the scope on a rung, whatever is learnt, until it is reset.
+    pub fn pin(&self, scope: &Scope, rung: u8) {
+        self.command_row(scope, |house| {
             let rung = rung.min(house.hall.rules.ladder.top());
             house.hall.pinned = Some(rung);
             let rules = &house.hall.rules;
@@ -48,12 +48,12 @@ impl Gate {
         });
     }
 
-    /// Corrects what is known to be spent of a host's quota, by what an answer says. False if it has
+    /// Corrects what is known to be spent of a scope's quota, by what an answer says. False if it has
     /// none.
-    pub fn reconcile(&self, host: &Host, said: Reconcile) -> bool {
-        let has_quota = self.rules(host).quota.is_some();
+    pub fn reconcile(&self, scope: &Scope, said: Reconcile) -> bool {
+        let has_quota = self.rules(scope).quota.is_some();
         if has_quota {
-            self.command_row(host, |house| {
+            self.command_row(scope, |house| {
                 if let Some(quota) = &house.hall.rules.quota {
                     house.hall.memory.spent =
                         house.hall.memory.spent.reconcile(quota, said, house.now);
@@ -63,8 +63,8 @@ impl Gate {
         has_quota
     }
 
-    fn command(&self, host: &Host, act: impl FnOnce(&mut House<'_>)) -> bool {
-        let Some(cell) = self.scopes.find(host) else { return false };
+    fn command(&self, scope: &Scope, act: impl FnOnce(&mut House<'_>)) -> bool {
+        let Some(cell) = self.scopes.find(scope) else { return false };
         self.visit(&cell, |house| {
             let alive = !house.cell.slot().dead;
             if alive {
@@ -74,9 +74,9 @@ impl Gate {
         })
     }
 
-    fn command_row(&self, host: &Host, act: impl Fn(&mut House<'_>)) {
+    fn command_row(&self, scope: &Scope, act: impl Fn(&mut House<'_>)) {
         loop {
-            let cell = self.row_of(host, Tick::ZERO);
+            let cell = self.row_of(scope, Tick::ZERO);
             let done = self.visit(&cell, |house| {
                 let alive = !house.cell.slot().dead;
                 if alive {

@@ -9,7 +9,7 @@ use crate::clock::{Clock, Tick};
 use crate::judge::verdict::PaceMove;
 use crate::pace::learn::lasts;
 use crate::pace::rules::{Law, PaceRules};
-use crate::pace::scope::Host;
+use crate::pace::scope::Scope;
 use crate::state::agenda::Agenda;
 use crate::state::cell::{Cell, Claim, Effects, Start};
 use crate::state::crowd::Crowd;
@@ -34,8 +34,8 @@ use std::task::Waker;
 #[derive(Clone, Debug, Default)]
 pub struct GateRules {
     pub default: PaceRules,
-    /// Hosts with rules of their own.
-    pub hosts: HashMap<Host, PaceRules>,
+    /// Scopes with rules of their own.
+    pub scopes: HashMap<Scope, PaceRules>,
     pub limits: Limits,
 }
 
@@ -43,7 +43,7 @@ pub struct GateRules {
 #[derive(Debug)]
 struct Book {
     default: Arc<PaceRules>,
-    hosts: HashMap<Host, Arc<PaceRules>, BuildHasherDefault<Ready>>,
+    scopes: HashMap<Scope, Arc<PaceRules>, BuildHasherDefault<Ready>>,
     per_scope: usize,
     attempts: Option<usize>,
 }
@@ -52,7 +52,7 @@ struct Book {
 #[derive(Debug)]
 pub struct Gate {
     book: Mutex<Arc<Book>>,
-    /// The default rules have a throttle, so that every host has a row while it is active; or all
+    /// The default rules have a throttle, so that every scope has a row while it is active; or all
     /// attempts are counted.
     throttles_all: AtomicBool,
     /// Some rules have a law that may go by what the law `ladder` doesn't: see [`Gate::teach`].
@@ -72,7 +72,7 @@ impl Gate {
         let scopes = Scopes::new(rules.limits.scopes);
         let crowd = Crowd::new(&rules.limits);
         let book = Book::new(rules);
-        book.throttled().for_each(|host| scopes.mark(host));
+        book.throttled().for_each(|scope| scopes.mark(scope));
         let agenda = Agenda::new();
         agenda.total.set_limit(book.attempts);
         Arc::new(Gate {
@@ -97,8 +97,10 @@ impl Gate {
         if ticket.repeat || ticket.not_before.is_some() {
             return None;
         }
-        if !self.throttles_all.load(Ordering::Relaxed) && self.scopes.is_plain(&ticket.scope) {
-            return Some(Permit::plain(ticket.scope.clone(), now, true));
+        if !self.throttles_all.load(Ordering::Relaxed)
+            && self.scopes.is_plain(&ticket.claims.first.scope)
+        {
+            return Some(Permit::plain(ticket.claims.first.scope.clone(), now, true));
         }
         self.try_claim_row(ticket, now)
     }
@@ -124,11 +126,12 @@ impl Gate {
         }
         match joined {
             Joined::Started(start) => {
-                Hold::ready(Ok(Permit::won(self.clone(), cell, ticket.scope, start)))
+                Hold::ready(Ok(Permit::won(self.clone(), cell, ticket.claims.first.scope, start)))
             }
             Joined::Refused(refusal) => Hold::ready(Err(refusal)),
             Joined::Held(who) => {
-                let (gate, scope, client) = (self.clone(), ticket.scope, ticket.client);
+                let (gate, scope, client) =
+                    (self.clone(), ticket.claims.first.scope, ticket.client);
                 Hold::waiting(Seat { gate, cell, scope, client, who, since: now })
             }
             Joined::Gone => unreachable!("join looks again until there is a row"),
@@ -136,7 +139,7 @@ impl Gate {
     }
 
     /// A start that keeps no pace and teaches nothing (preset `off`).
-    pub fn pass(self: &Arc<Self>, scope: &Host) -> Permit {
+    pub fn pass(self: &Arc<Self>, scope: &Scope) -> Permit {
         let place = self.agenda.total.enter();
         Permit::plain(scope.clone(), self.clock.now(), false).placed(self, place)
     }
@@ -156,9 +159,9 @@ impl Gate {
         Picture { taken, rows: rows.iter().filter_map(|row| RowView::of(row, taken)).collect() }
     }
 
-    /// One host's row, if it has one.
-    pub fn row(&self, host: &Host) -> Option<RowView> {
-        RowView::of(&*self.scopes.find(host)?, self.clock.now())
+    /// One scope's row, if it has one.
+    pub fn row(&self, scope: &Scope) -> Option<RowView> {
+        RowView::of(&*self.scopes.find(scope)?, self.clock.now())
     }
 
     /// What it has done so far, and what it holds.
@@ -171,20 +174,20 @@ impl Gate {
         &self.clock
     }
 
-    /// The rules of a host.
-    pub fn rules(&self, host: &Host) -> Arc<PaceRules> {
-        self.book().of(host).clone()
+    /// The rules of a scope.
+    pub fn rules(&self, scope: &Scope) -> Arc<PaceRules> {
+        self.book().of(scope).clone()
     }
 
     /// New rules: rungs, pauses and everybody held stay. The bound on rows stays as it was.
     pub fn reload(&self, rules: GateRules) {
         self.crowd.set_limits(&rules.limits);
         let book = Arc::new(Book::new(rules));
-        book.throttled().for_each(|host| self.scopes.mark(host));
+        book.throttled().for_each(|scope| self.scopes.mark(scope));
         self.throttles_all.store(book.throttles_all(), Ordering::Relaxed);
         self.other_laws.store(book.has_other_laws(), Ordering::Relaxed);
         let old = std::mem::replace(&mut *lock(&self.book), book.clone());
-        old.throttled().for_each(|host| self.scopes.unmark(host));
+        old.throttled().for_each(|scope| self.scopes.unmark(scope));
         self.agenda.total.set_limit(book.attempts);
         while let Some(cell) = self.agenda.total.hand_on() {
             let places = self.serve(&cell);
@@ -262,7 +265,7 @@ impl Gate {
     /// Teaches a scope. One that has no row gets one if there is something to remember.
     pub(crate) fn teach(
         &self,
-        scope: &Host,
+        scope: &Scope,
         cell: Option<&Arc<Cell>>,
         lesson: Lesson,
         started: Tick,
@@ -307,7 +310,7 @@ impl Gate {
         now: Tick,
         place: Place,
     ) -> Option<Permit> {
-        let scope = &ticket.scope;
+        let scope = &ticket.claims.first.scope;
         self.make_room(scope);
         loop {
             let cell = match self.scopes.find(scope) {
@@ -328,9 +331,11 @@ impl Gate {
 
     fn join(&self, ticket: &Ticket, bounds: Bounds, now: Tick) -> (Arc<Cell>, Joined) {
         loop {
-            let cell = self.row_of(&ticket.scope, if ticket.repeat { now } else { Tick::ZERO });
-            let (joined, effects) =
-                cell.enter_with(&self.agenda, now, |house| house.join(ticket, bounds));
+            let cell = self
+                .row_of(&ticket.claims.first.scope, if ticket.repeat { now } else { Tick::ZERO });
+            let (joined, effects) = cell.enter_with(&self.agenda, now, |house| {
+                house.join(ticket, ticket.claims.first.cost, bounds)
+            });
             self.finish(&cell, effects);
             match joined {
                 Joined::Gone => drop(self.scopes.remove(&cell)),
@@ -341,7 +346,7 @@ impl Gate {
 
     /// The row, made if there is none. A repeat that finds none failed before, and as a failure makes
     /// a row, somebody was served since, or it would still be there.
-    pub(crate) fn row_of(&self, scope: &Host, last_served: Tick) -> Arc<Cell> {
+    pub(crate) fn row_of(&self, scope: &Scope, last_served: Tick) -> Arc<Cell> {
         let by = RefCell::new(None);
         let cell = self.scopes.find_or_make(scope, |scope| {
             let id = self.cells.fetch_add(1, Ordering::Relaxed);
@@ -376,22 +381,22 @@ impl Gate {
 
 impl Book {
     fn new(rules: GateRules) -> Book {
-        let hosts = rules.hosts.into_iter().map(|(host, rules)| (host, Arc::new(rules)));
+        let scopes = rules.scopes.into_iter().map(|(scope, rules)| (scope, Arc::new(rules)));
         Book {
             default: Arc::new(rules.default),
-            hosts: hosts.collect(),
+            scopes: scopes.collect(),
             per_scope: rules.limits.held_per_scope,
             attempts: rules.limits.attempts,
         }
     }
 
-    fn of(&self, host: &Host) -> &Arc<PaceRules> {
-        self.hosts.get(host).unwrap_or(&self.default)
+    fn of(&self, scope: &Scope) -> &Arc<PaceRules> {
+        self.scopes.get(scope).unwrap_or(&self.default)
     }
 
-    /// Hosts that have a row whenever they are active.
-    fn throttled(&self) -> impl Iterator<Item = &Host> {
-        self.hosts.iter().filter(|(_, rules)| rules.throttles()).map(|(host, _)| host)
+    /// Scopes that have a row whenever they are active.
+    fn throttled(&self) -> impl Iterator<Item = &Scope> {
+        self.scopes.iter().filter(|(_, rules)| rules.throttles()).map(|(scope, _)| scope)
     }
 
     fn throttles_all(&self) -> bool {
@@ -399,7 +404,7 @@ impl Book {
     }
 
     fn has_other_laws(&self) -> bool {
-        let all = [&self.default].into_iter().chain(self.hosts.values());
+        let all = [&self.default].into_iter().chain(self.scopes.values());
         all.into_iter().any(|rules| rules.law != Law::Ladder)
     }
 }

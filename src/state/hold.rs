@@ -4,7 +4,7 @@
 
 use crate::clock::Tick;
 use crate::pace::decide::Reason;
-use crate::pace::scope::{Client, Host};
+use crate::pace::scope::{Client, Scope};
 use crate::state::cell::Cell;
 use crate::state::gate::Gate;
 use crate::state::ledger::Waits;
@@ -37,7 +37,7 @@ enum State {
 pub(crate) struct Seat {
     pub gate: Arc<Gate>,
     pub cell: Arc<Cell>,
-    pub scope: Host,
+    pub scope: Scope,
     pub client: Client,
     pub who: usize,
     pub since: Tick,

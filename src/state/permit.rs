@@ -5,7 +5,7 @@
 
 use crate::clock::Tick;
 use crate::judge::page::Others;
-use crate::pace::scope::Host;
+use crate::pace::scope::Scope;
 use crate::state::cell::{Cell, Start};
 use crate::state::gate::Gate;
 use crate::state::mark::Mark;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 #[must_use = "dropped unused, the start is given back"]
 pub struct Permit {
-    scope: Host,
+    scope: Scope,
     started: Tick,
     row: Option<Row>,
     /// A place of `limits.attempts` that no row gives back.
@@ -47,7 +47,7 @@ pub struct Evidence {
 
 impl Permit {
     /// A start in a scope without a row: nothing counts it.
-    pub(crate) fn plain(scope: Host, started: Tick, teaches: bool) -> Permit {
+    pub(crate) fn plain(scope: Scope, started: Tick, teaches: bool) -> Permit {
         Permit { scope, started, row: None, counted: None, used: false, teaches }
     }
 
@@ -58,14 +58,9 @@ impl Permit {
     }
 
     /// A start won from a row.
-    pub(crate) fn won(gate: Arc<Gate>, cell: Arc<Cell>, scope: Host, start: Start) -> Permit {
+    pub(crate) fn won(gate: Arc<Gate>, cell: Arc<Cell>, scope: Scope, start: Start) -> Permit {
         let row = Some(Row { gate, cell, start });
         Permit { scope, started: start.at, row, counted: None, used: false, teaches: true }
-    }
-
-    /// The scope that was won.
-    pub fn scope(&self) -> &Host {
-        &self.scope
     }
 
     /// When the attempt started.

@@ -4,7 +4,7 @@ use crate::clock::Tick;
 use crate::judge::verdict::Class;
 use crate::pace::decide::{From, earliest};
 use crate::pace::quota::Cost;
-use crate::pace::scope::Host;
+use crate::pace::scope::Scope;
 use crate::state::cell::{Cell, Eviction};
 use crate::state::ledger::Waits;
 use crate::sync::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ pub struct Picture {
 /// One scope's row.
 #[derive(Clone, Debug)]
 pub struct RowView {
-    pub scope: Host,
+    pub scope: Scope,
     pub rung: u8,
     pub pace: Duration,
     pub held: usize,

@@ -1,9 +1,9 @@
 //! Scope → row. A healthy host has none, and finding that out must cost next to nothing: first how
-//! many rows there are at all, then a counting filter by the host's hash, and only then the map.
+//! many rows there are at all, then a counting filter by the scope's hash, and only then the map.
 //!
 //! This room must not know what a row is good for. No guard of the map is held over anything else.
 
-use crate::pace::scope::Host;
+use crate::pace::scope::Scope;
 use crate::state::cell::Cell;
 use crate::sync::{AtomicU32, AtomicUsize, Mutex, Ordering, lock};
 use dashmap::DashMap;
@@ -17,59 +17,59 @@ pub struct Scopes {
     /// Rows, and hosts that always want to be looked up.
     marks: AtomicUsize,
     filter: Box<[AtomicU32]>,
-    rows: DashMap<Host, Arc<Cell>, BuildHasherDefault<Ready>>,
+    rows: DashMap<Scope, Arc<Cell>, BuildHasherDefault<Ready>>,
     /// The rows to look at first when one must go; some are gone already.
     order: Mutex<VecDeque<Weak<Cell>>>,
     most: usize,
     /// Whose row newcomers share once `most` rows are active.
-    shared: Host,
+    shared: Scope,
 }
 
 impl Scopes {
     /// No rows yet; at most `most`, and one shared by all that come after.
     pub fn new(most: usize) -> Scopes {
         let filter = (0..FILTER).map(|_| AtomicU32::new(0)).collect();
-        let shared = Host::parse(SHARED).expect("an underscore and letters are a name");
+        let shared = Scope::named(SHARED).expect("an underscore and letters are a name");
         let rows = DashMap::default();
         let order = Mutex::new(VecDeque::new());
         Scopes { marks: AtomicUsize::new(0), filter, rows, order, most, shared }
     }
 
-    /// Makes a host be looked up even without a row.
-    pub fn mark(&self, host: &Host) {
-        self.bucket(host).fetch_add(1, Ordering::Relaxed);
+    /// Makes a scope be looked up even without a row.
+    pub fn mark(&self, scope: &Scope) {
+        self.bucket(scope).fetch_add(1, Ordering::Relaxed);
         self.marks.fetch_add(1, Ordering::Release);
     }
 
     /// Whether the host has no row, by the cheap tests alone. `false` means: look it up.
     #[inline]
-    pub fn is_plain(&self, host: &Host) -> bool {
+    pub fn is_plain(&self, scope: &Scope) -> bool {
         let marks = self.marks.load(Ordering::Acquire);
-        marks == 0 || (marks < self.most && self.bucket(host).load(Ordering::Relaxed) == 0)
+        marks == 0 || (marks < self.most && self.bucket(scope).load(Ordering::Relaxed) == 0)
     }
 
-    /// The row of a host, or the shared one if there are too many.
-    pub fn find(&self, host: &Host) -> Option<Arc<Cell>> {
-        if self.is_plain(host) {
+    /// The row of a scope, or the shared one if there are too many.
+    pub fn find(&self, scope: &Scope) -> Option<Arc<Cell>> {
+        if self.is_plain(scope) {
             return None;
         }
-        let row = |host: &Host| self.rows.get(host).map(|row| row.value().clone());
-        row(host).or_else(|| self.is_full().then(|| row(&self.shared)).flatten())
+        let row = |scope: &Scope| self.rows.get(scope).map(|row| row.value().clone());
+        row(scope).or_else(|| self.is_full().then(|| row(&self.shared)).flatten())
     }
 
-    /// The row of a host; made if it has none. The maker is told whose row to make.
-    pub fn find_or_make(&self, host: &Host, make: impl Fn(&Host) -> Arc<Cell>) -> Arc<Cell> {
+    /// The row of a scope; made if it has none. The maker is told whose row to make.
+    pub fn find_or_make(&self, scope: &Scope, make: impl Fn(&Scope) -> Arc<Cell>) -> Arc<Cell> {
         loop {
-            if let Some(cell) = self.find(host) {
+            if let Some(cell) = self.find(scope) {
                 if !cell.slot().dead {
                     return cell;
                 }
                 self.remove(&cell);
             }
-            let host = if self.is_full() { &self.shared } else { host };
-            let made = make(host);
-            self.mark(host);
-            match self.rows.entry(host.clone()) {
+            let scope = if self.is_full() { &self.shared } else { scope };
+            let made = make(scope);
+            self.mark(scope);
+            match self.rows.entry(scope.clone()) {
                 dashmap::Entry::Vacant(vacant) => {
                     drop(vacant.insert(made.clone()));
                     self.line_up(&made);
@@ -77,13 +77,13 @@ impl Scopes {
                 }
                 dashmap::Entry::Occupied(_) => {}
             }
-            self.unmark(host);
+            self.unmark(scope);
         }
     }
 
-    /// Whether there is no row left for this host, which has none.
-    pub fn lacks_room(&self, host: &Host) -> bool {
-        self.is_full() && !self.rows.contains_key(host)
+    /// Whether there is no row left for this scope, which has none.
+    pub fn lacks_room(&self, scope: &Scope) -> bool {
+        self.is_full() && !self.rows.contains_key(scope)
     }
 
     /// Some rows that might make way, others every time: the longest not looked at.
@@ -132,18 +132,18 @@ impl Scopes {
     }
 
     /// Takes back a [`mark`](Scopes::mark).
-    pub fn unmark(&self, host: &Host) {
+    pub fn unmark(&self, scope: &Scope) {
         self.marks.fetch_sub(1, Ordering::Release);
-        self.bucket(host).fetch_sub(1, Ordering::Relaxed);
+        self.bucket(scope).fetch_sub(1, Ordering::Relaxed);
     }
 
     #[inline]
-    fn bucket(&self, host: &Host) -> &AtomicU32 {
-        &self.filter[(host.hash() >> 20) as usize & (FILTER - 1)]
+    fn bucket(&self, scope: &Scope) -> &AtomicU32 {
+        &self.filter[(scope.hash() >> 20) as usize & (FILTER - 1)]
     }
 }
 
-/// The host's hash was computed when it was parsed.
+/// The scope's hash was computed when it was made.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ready(u64);
 
@@ -155,7 +155,7 @@ impl Hasher for Ready {
         self.0 = hash;
     }
     fn write(&mut self, bytes: &[u8]) {
-        debug_assert!(bytes.is_empty(), "a host writes its hash only");
+        debug_assert!(bytes.is_empty(), "a scope writes its hash only");
     }
 }
 
@@ -163,5 +163,5 @@ impl Hasher for Ready {
 const FILTER: usize = 1 << 15;
 /// So many are looked at for one that makes way: some microseconds.
 const CANDIDATES: usize = 8;
-/// Not a name that DNS would resolve.
+/// Not a name that DNS would resolve, nor one that is lent out otherwise.
 const SHARED: &str = "_other";

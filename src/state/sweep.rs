@@ -2,7 +2,7 @@
 
 use crate::pace::decide::{Decision, From};
 use crate::pace::quota::Cost;
-use crate::pace::scope::Host;
+use crate::pace::scope::Scope;
 use crate::pace::slot::Slot;
 use crate::state::cell::Eviction;
 use crate::state::gate::Gate;
@@ -24,7 +24,7 @@ impl Gate {
 impl Gate {
     /// With all rows taken, some make way for `scope` if they can: a host that never failed is not
     /// to wait for strangers. (More than one where the shared row is one too many.)
-    pub(crate) fn make_room(&self, scope: &Host) {
+    pub(crate) fn make_room(&self, scope: &Scope) {
         if self.scopes.lacks_room(scope) {
             for row in self.scopes.candidates() {
                 self.visit(&row, |house| house.make_way());

@@ -1,14 +1,15 @@
 //! What a request brings to the gate, and why it may be sent away.
 
 use crate::clock::Tick;
-use crate::pace::quota::Cost;
-use crate::pace::scope::{Client, Host};
+use crate::pace::claims::Claims;
+use crate::pace::scope::Client;
 use std::time::Duration;
 
 /// A request that wants to start an attempt.
 #[derive(Clone, Debug)]
 pub struct Ticket {
-    pub scope: Host,
+    /// What must allow it, and what it spends in each.
+    pub claims: Claims,
     pub client: Client,
     /// When its head had been read: its place among its client's requests, repeats included.
     pub accepted: Tick,
@@ -20,8 +21,6 @@ pub struct Ticket {
     pub window_end: Tick,
     /// The end its client *stated*; an unstated patience is never guessed.
     pub deadline: Option<Tick>,
-    /// What it spends of the scope's quota, if there is one.
-    pub cost: Cost,
 }
 
 /// Why a request is not held (any longer). Nothing was sent.

@@ -98,7 +98,7 @@ pub struct Learned {
 
 impl House<'_> {
     /// A request comes: it starts at once if nobody waits and the scope allows it, else it is held.
-    pub fn join(&mut self, ticket: &Ticket, bounds: Bounds) -> Joined {
+    pub fn join(&mut self, ticket: &Ticket, cost: Cost, bounds: Bounds) -> Joined {
         let slot = self.cell.slot();
         if slot.dead {
             return Joined::Gone;
@@ -107,14 +107,14 @@ impl House<'_> {
         let apart = ticket.not_before.filter(|until| *until > self.now);
         if apart.is_none()
             && self.hall.line.is_empty()
-            && let Some(start) = self.walk_in(ticket.repeat, ticket.cost)
+            && let Some(start) = self.walk_in(ticket.repeat, cost)
         {
             return Joined::Started(start);
         }
         if let Some(refusal) = self.refusal(ticket, bounds, slot) {
             return Joined::Refused(refusal);
         }
-        Joined::Held(self.admit(ticket, apart))
+        Joined::Held(self.admit(ticket, cost, apart))
     }
 
     /// A waiter looks whether it is its turn. A start counts from now, not from when it was handed
@@ -259,7 +259,7 @@ impl House<'_> {
         deadline.filter(|end| best > *end).map(|_| Refusal::Infeasible { retry_after })
     }
 
-    fn admit(&mut self, ticket: &Ticket, apart: Option<Tick>) -> usize {
+    fn admit(&mut self, ticket: &Ticket, cost: Cost, apart: Option<Tick>) -> usize {
         let until = apart.unwrap_or(Tick::ZERO);
         let who = self.hall.waiters.insert(Waiter {
             client: ticket.client,
@@ -267,7 +267,7 @@ impl House<'_> {
             repeat: ticket.repeat,
             window_end: ticket.window_end,
             deadline: ticket.deadline,
-            cost: ticket.cost,
+            cost,
             waker: None,
             standing: Standing::Apart(until),
             stay: self.hall.ledger.enter(Lane::Apart, self.now),

@@ -15,7 +15,7 @@ use pacegate::demo::table;
 use pacegate::demo::visits::Visit;
 use pacegate::flow::journal::Journal;
 use pacegate::flow::settings::Preset;
-use pacegate::pace::scope::Host;
+use pacegate::pace::scope::{Host, Scope};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -61,7 +61,7 @@ impl Proxy for Scraped {
 
     fn rung(&self, host: &str) -> Option<u8> {
         let host = Host::parse(host).expect("a host");
-        self.app.flow.gate.row(&host).map(|row| row.rung)
+        self.app.flow.gate.row(&Scope::of(&host)).map(|row| row.rung)
     }
 
     fn allowed(&self) -> Vec<Allowed> {

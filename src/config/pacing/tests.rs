@@ -7,7 +7,7 @@ use crate::pace::backoff::{Backoff, Rampup};
 use crate::pace::jitter::{Factor, Jitter};
 use crate::pace::quota::Cost;
 use crate::pace::rules::{Law, PaceRules};
-use crate::pace::scope::Host;
+use crate::pace::scope::Scope;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn good(text: &str) -> Config {
 
 #[track_caller]
 fn shop(text: &str) -> PaceRules {
-    good(text).scopes[&Host::parse("shop.example").unwrap()].clone()
+    good(text).scopes[&Scope::named("shop.example").unwrap()].clone()
 }
 
 /// Said with its line, as an error or a warning.
@@ -56,7 +56,7 @@ fn every_throttle_is_read_and_a_host_has_what_it_does_not_name_from_all() {
     let own = shop(text);
     assert_eq!((own.law, own.concurrency, own.delay), (Law::Backoff, Some(2), secs(0.3)));
     assert_eq!((own.jitter, quota(&own)), (jitter(-0.1, 0.3), Some((2.5, hour))));
-    let other = &config.scopes[&Host::parse("other.example").unwrap()];
+    let other = &config.scopes[&Scope::named("other.example").unwrap()];
     assert_eq!((other.law, other.delay, other.slot_delay), (Law::Fixed, Duration::ZERO, None));
     assert_eq!((other.quota, other.concurrency), (None, Some(4)));
 }
@@ -117,7 +117,7 @@ fn a_flag_reaches_what_one_host_has_of_its_own() {
         flag("scopes.shop.example.quota", "1.5"),
     ];
     let config = combine("", Sources { flags, ..Sources::default() }).expect("good").config;
-    let own = &config.scopes[&Host::parse("shop.example").unwrap()];
+    let own = &config.scopes[&Scope::named("shop.example").unwrap()];
     assert_eq!((own.law, own.backoff.min), (Law::Backoff, secs(3.0)));
     assert_eq!(
         own.quota.map(|quota| (quota.amount, quota.per)),

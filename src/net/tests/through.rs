@@ -8,6 +8,7 @@ use crate::net::inbound::Inbound;
 use crate::net::outbound::Outbound;
 use crate::net::pool::Pool;
 use crate::net::target::Target;
+use crate::pace::scope::Scope;
 use crate::state::permit::Permit;
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -27,7 +28,7 @@ async fn forward(
     let (head, body) = request.into_parts();
     let body = Replay::new(body, 64 << 10, &Budget::new(1 << 20));
     let outbound = Outbound { head, body, informational: None };
-    let mut permit = Permit::plain(to.host.clone(), crate::clock::Tick::ZERO, false);
+    let mut permit = Permit::plain(Scope::of(&to.host), crate::clock::Tick::ZERO, false);
     Ok(pool.exchange(&mut permit, &to, &outbound, LIMITS).await?.response)
 }
 

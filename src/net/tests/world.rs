@@ -9,7 +9,7 @@ use crate::net::outbound::Outbound;
 use crate::net::pool::Pool;
 use crate::net::settings::{Destinations, Reach, Resolve, Roots};
 use crate::net::target::Target;
-use crate::pace::scope::Host;
+use crate::pace::scope::{Host, Scope};
 use crate::state::permit::Permit;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -179,7 +179,7 @@ pub(super) fn get() -> Outbound {
 }
 
 pub(super) async fn send(pool: &Pool, to: &Target, request: &Outbound) -> Result<Exchanged, Fault> {
-    let mut permit = Permit::plain(to.host.clone(), crate::clock::Tick::ZERO, false);
+    let mut permit = Permit::plain(Scope::of(&to.host), crate::clock::Tick::ZERO, false);
     pool.exchange(&mut permit, to, request, LIMITS).await
 }
 

@@ -1,7 +1,6 @@
 //! Who is sent away, and when.
 
 use super::*;
-use crate::pace::quota::Cost;
 use crate::state::limits::Limits;
 use crate::state::ticket::Bound;
 
@@ -72,7 +71,8 @@ fn shutting_down_refuses_the_held_and_those_that_would_be() {
     assert!(held.woken());
     assert!(matches!(held.poll(), Some(Err(Refusal::ShuttingDown))));
     assert!(matches!(world.claim(world.ticket(1)).poll(), Some(Err(Refusal::ShuttingDown))));
-    let healthy = Ticket { scope: Host::parse("other.example").unwrap(), ..world.ticket(1) };
+    let healthy =
+        Ticket { claims: Claims::of(Scope::named("other.example").unwrap()), ..world.ticket(1) };
     assert!(world.claim(healthy).poll().unwrap().is_ok());
 }
 
@@ -81,21 +81,21 @@ fn when_all_rows_are_taken_newcomers_share_one() {
     let limits = Limits { scopes: 2, ..Limits::default() };
     let world = World::with(GateRules { limits, ..GateRules::default() });
     for name in ["a.example", "b.example", "c.example", "d.example"] {
-        let mut attempt = Permit::plain(Host::parse(name).unwrap(), world.now(), true);
+        let mut attempt = Permit::plain(Scope::named(name).unwrap(), world.now(), true);
         attempt.learn(&world.gate, stalled(), world.now());
     }
     assert_eq!(world.gate.counters().rows, 3);
-    let shared = Host::parse("e.example").unwrap();
+    let shared = Scope::named("e.example").unwrap();
     assert_eq!(world.gate.row(&shared).map(|row| row.rung), Some(2));
-    assert!(world.claim(Ticket { scope: shared, ..world.ticket(1) }).poll().is_none());
+    assert!(world.claim(Ticket { claims: Claims::of(shared), ..world.ticket(1) }).poll().is_none());
 }
 
 #[test]
 fn a_row_that_keeps_nobody_makes_way_for_a_newcomer_and_no_other_does() {
     let limits = Limits { scopes: 3, ..Limits::default() };
     let world = World::with(GateRules { limits, ..GateRules::default() });
-    let host = |name: &str| Host::parse(name).unwrap();
-    let ticket = |name| Ticket { scope: host(name), ..world.ticket(1) };
+    let host = |name: &str| Scope::named(name).unwrap();
+    let ticket = |name| Ticket { claims: Claims::of(host(name)), ..world.ticket(1) };
     let teach = |name, pause| {
         let mut attempt = Permit::plain(host(name), world.now(), true);
         attempt.learn(&world.gate, Lesson { pause, ..stalled() }, world.now());
@@ -121,11 +121,12 @@ fn a_row_that_keeps_nobody_makes_way_for_a_newcomer_and_no_other_does() {
 #[test]
 fn hosts_have_rules_of_their_own() {
     let slow = PaceRules { delay: seconds(1), ..PaceRules::default() };
-    let hosts = [(shop(), slow)].into();
-    let world = World::with(GateRules { hosts, ..GateRules::default() });
+    let scopes = [(shop(), slow)].into();
+    let world = World::with(GateRules { scopes, ..GateRules::default() });
     let _first = world.start(&world.ticket(1));
     assert!(world.claim(world.ticket(1)).poll().is_none());
-    let other = Ticket { scope: Host::parse("other.example").unwrap(), ..world.ticket(1) };
+    let other =
+        Ticket { claims: Claims::of(Scope::named("other.example").unwrap()), ..world.ticket(1) };
     assert!(world.gate.try_claim(&other, world.now()).is_some());
     assert!(world.gate.try_claim(&other, world.now()).is_some());
 }
@@ -154,14 +155,13 @@ async fn one_task_keeps_time_for_all() {
     attempt.learn(&gate, stalled(), clock.now());
     let stall = clock.now();
     let ticket = Ticket {
-        scope: shop(),
+        claims: Claims::of(shop()),
         client: Client { origin: 1, lane: 0 },
         accepted: stall,
         repeat: false,
         not_before: None,
         window_end: stall + seconds(600),
         deadline: None,
-        cost: Cost::ONE,
     };
     for turn in 1..=3 {
         let mut permit = gate.claim(ticket.clone()).await.unwrap();
@@ -191,7 +191,8 @@ fn new_rules_keep_rungs_and_everybody_held() {
         world.gate.try_claim(&world.ticket(2), world.now()).is_none(),
         "no way past the new rules"
     );
-    let healthy = Ticket { scope: Host::parse("other.example").unwrap(), ..world.ticket(1) };
+    let healthy =
+        Ticket { claims: Claims::of(Scope::named("other.example").unwrap()), ..world.ticket(1) };
     let _first = world.start(&healthy);
     assert!(world.claim(healthy).poll().is_none());
 }

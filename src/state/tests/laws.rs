@@ -153,7 +153,7 @@ fn a_running_backoff_is_never_evicted() {
     world.pass(seconds(30));
     world.sweep();
     assert_eq!(world.pace(), Some(2.0), "idle for long, and nobody waits");
-    let other = Host::parse("other.example").unwrap();
+    let other = Scope::named("other.example").unwrap();
     Permit::plain(other, world.now(), true).learn(&world.gate, too_many(), world.now());
     assert_eq!(world.pace(), Some(2.0), "nor for another's sake");
     let counters = world.gate.counters();
@@ -211,8 +211,8 @@ fn the_law_fixed_learns_nothing_but_keeps_pauses_and_the_evidence() {
 
 #[test]
 fn a_host_may_have_another_law_and_a_reload_changes_it_for_those_who_wait() {
-    let hosts = [(shop(), backoff(Jitter::NONE))].into();
-    let world = World::with(GateRules { hosts, ..GateRules::default() });
+    let scopes = [(shop(), backoff(Jitter::NONE))].into();
+    let world = World::with(GateRules { scopes, ..GateRules::default() });
     world.learn(too_many());
     assert_eq!(world.pace(), Some(1.0));
     let mut held = world.claim(world.ticket(1));

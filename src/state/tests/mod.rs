@@ -10,9 +10,9 @@ mod total;
 
 use crate::clock::{Clock, Hand, Tick};
 use crate::judge::verdict::{Class, PaceMove};
-use crate::pace::quota::Cost;
+use crate::pace::claims::Claims;
 use crate::pace::rules::PaceRules;
-use crate::pace::scope::{Client, Host};
+use crate::pace::scope::{Client, Scope};
 use crate::state::gate::{Gate, GateRules};
 use crate::state::hold::Hold;
 use crate::state::permit::Permit;
@@ -62,14 +62,13 @@ impl World {
 
     fn ticket(&self, client: u64) -> Ticket {
         Ticket {
-            scope: shop(),
+            claims: Claims::of(shop()),
             client: Client { origin: client, lane: 0 },
             accepted: self.now(),
             repeat: false,
             not_before: None,
             window_end: self.now() + seconds(600),
             deadline: None,
-            cost: Cost::ONE,
         }
     }
 
@@ -133,8 +132,8 @@ impl Held {
     }
 }
 
-fn shop() -> Host {
-    Host::parse("shop.example").unwrap()
+fn shop() -> Scope {
+    Scope::named("shop.example").unwrap()
 }
 
 fn seconds(seconds: u64) -> Duration {

@@ -2,6 +2,7 @@
 //! leaves meanwhile.
 
 use super::*;
+use crate::pace::claims::{Asked, Claims};
 use crate::pace::jitter::Jitter;
 use crate::pace::quota::{Cost, Quota, Reconcile};
 use crate::pace::rules::Law;
@@ -94,7 +95,9 @@ fn quota(amount: f64) -> PaceRules {
 }
 
 fn priced(world: &World, client: u64, cost: f64) -> Held {
-    world.claim(Ticket { cost: Cost::new(cost).unwrap(), ..world.ticket(client) })
+    let cost = Cost::new(cost).unwrap();
+    let claims = Claims { first: Asked { cost, ..Asked::new(shop()) }, rest: Vec::new() };
+    world.claim(Ticket { claims, ..world.ticket(client) })
 }
 
 #[track_caller]

@@ -13,13 +13,13 @@ fn world(attempts: usize) -> World {
     World::with(limited(attempts, PaceRules::default()))
 }
 
-fn host(name: u64) -> Host {
-    Host::parse(&format!("host-{name}.example")).unwrap()
+fn host(name: u64) -> Scope {
+    Scope::named(&format!("host-{name}.example")).unwrap()
 }
 
 impl World {
     fn at(&self, name: u64) -> Held {
-        self.claim(Ticket { scope: host(name), ..self.ticket(1) })
+        self.claim(Ticket { claims: Claims::of(host(name)), ..self.ticket(1) })
     }
 
     #[track_caller]
