@@ -1,12 +1,15 @@
 //! The waits that origins name, and what the table of verdicts makes of them.
 //!
-//! Input: two bytes of the status, one of the cap, four of our clock; `Date`; lines of `Retry-After`.
+//! Input: two bytes of the status, one of the cap, four of our clock; `Date`; lines of
+//! `Retry-After`, each tried as a `RateLimit` too.
 
 use http::StatusCode;
 use http::header::{DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 use pacegate::judge::amend::Amendments;
 use pacegate::judge::classify::{Judged, Measure, classify};
-use pacegate::judge::hints::{HintResult, retry_after};
+use pacegate::judge::hints::HintResult;
+use pacegate::judge::hints::rate_limit::{RATELIMIT, rate_limit};
+use pacegate::judge::hints::retry_after::retry_after;
 use pacegate::judge::outcome::{Answer, Outcome};
 use pacegate::judge::verdict::PaceMove;
 use std::time::{Duration, UNIX_EPOCH};
@@ -27,6 +30,7 @@ pub fn body(data: &[u8]) {
     let mut before = None;
     let waits: Vec<_> = lines.take(16).filter_map(value).collect();
     for line in waits {
+        quota(&line, &Answer { status, headers: &headers, arrived }, most);
         headers.append(RETRY_AFTER, line);
         let answer = Answer { status, headers: &headers, arrived };
         let hint = retry_after(&answer, most).expect("there is a field");
@@ -39,6 +43,18 @@ pub fn body(data: &[u8]) {
         never_faster(&without, &judge(&answer, most), status);
     }
     plain_seconds(&answer_of(&headers, arrived), most);
+}
+
+/// A rate limit names a wait within a day, and never makes anybody faster.
+fn quota(line: &HeaderValue, answer: &Answer<'_>, most: Duration) {
+    let without = judge(&Answer { headers: &HeaderMap::new(), ..*answer }, most);
+    let headers = HeaderMap::from_iter([(RATELIMIT, line.clone())]);
+    let answer = Answer { headers: &headers, ..*answer };
+    if let Some(wait) = rate_limit(&answer, most).and_then(|hint| hint.wait) {
+        let longest = most.min(Duration::from_secs(86_400));
+        assert!((Duration::from_secs(1)..=longest).contains(&wait), "{wait:?} of {most:?}");
+    }
+    never_faster(&without, &judge(&answer, most), answer.status);
 }
 
 fn value(line: &[u8]) -> Option<HeaderValue> {

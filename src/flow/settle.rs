@@ -77,8 +77,8 @@ fn answered(flow: &Flow, job: &Job, status: StatusCode, headers: &HeaderMap) -> 
 
 fn judge(flow: &Flow, job: &Job, outcome: &Outcome<'_>) -> Judged {
     let judged = classify(outcome, &job.terms.measure());
-    if let Some(hint) = judged.hint {
-        flow.meter.hint("retry-after", hint.read.word());
+    for (field, read) in judged.hints.results() {
+        flow.meter.hint(field.word(), read.word());
     }
     judged
 }

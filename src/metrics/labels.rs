@@ -161,8 +161,3 @@ pub const KINDS: [&str; 19] = [
     "internal_error",
     "other",
 ];
-
-/// Fields that name a wait, and what reading one can come to (`signals.md`).
-pub const HINT_HEADERS: [&str; 1] = ["retry-after"];
-pub const HINT_RESULTS: [&str; 7] =
-    ["ok", "zero", "negative", "past", "epoch", "malformed", "capped"];

@@ -1,6 +1,7 @@
 //! Series that are looked up once, series that show 0 from the start, and the buckets.
 
-use crate::metrics::labels::{HINT_HEADERS, HINT_RESULTS, Source};
+use crate::judge::hints::{Field, HintResult};
+use crate::metrics::labels::Source;
 use crate::pace::rules::Ladder;
 use http::StatusCode;
 use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec};
@@ -45,9 +46,9 @@ pub fn started(
 
 /// The same for what servers' fields come to.
 pub fn hints(family: IntCounterVec) -> IntCounterVec {
-    for header in HINT_HEADERS {
-        for result in HINT_RESULTS {
-            family.with_label_values(&[header, result]);
+    for field in Field::ALL {
+        for result in HintResult::ALL {
+            family.with_label_values(&[field.word(), result.word()]);
         }
     }
     family

@@ -24,6 +24,7 @@ mod laws;
 mod leaving;
 mod once;
 mod pages;
+mod quotas_told;
 mod rebinding;
 mod reload;
 mod reports;

@@ -6,7 +6,7 @@
 mod tests;
 
 use crate::judge::amend::Amendments;
-use crate::judge::hints::{self, Hint};
+use crate::judge::hints::{self, HintResult, Hints};
 use crate::judge::outcome::{Answer, FaultKind, Outcome};
 use crate::judge::verdict::{Class, PaceMove, PageFault, Repeat, Verdict};
 use http::StatusCode;
@@ -25,8 +25,8 @@ pub struct Measure<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
     pub verdict: Verdict,
-    /// The `Retry-After` read, for `hints_total`. `None`: there was none to read.
-    pub hint: Option<Hint>,
+    /// What the answer said about waiting, for `hints_total`.
+    pub hints: Hints,
     /// The answer is not to be passed on as it is: the client gets a 502 that names its status.
     pub withheld: bool,
 }
@@ -41,17 +41,15 @@ pub fn classify(outcome: &Outcome<'_>, measure: &Measure<'_>) -> Judged {
         }
         Outcome::Fault(fault) => Outcome::Fault(fault),
     };
-    let hint = match outcome {
-        Outcome::Answer(answer) if may_name_a_wait(answer.status) => {
-            hints::retry_after(answer, measure.retry_after_max)
-        }
-        Outcome::Answer(_) | Outcome::Fault(_) => None,
+    let hints = match outcome {
+        Outcome::Answer(answer) => hints::read(answer, measure.retry_after_max),
+        Outcome::Fault(_) => Hints::default(),
     };
-    let wait = hint.and_then(|hint| hint.wait);
-    let row = TABLE.iter().find(|row| row.on.holds(outcome, wait.is_some())).unwrap_or(&SERVED);
+    let waits = hints.wait().is_some();
+    let row = TABLE.iter().find(|row| row.on.holds(outcome, waits)).unwrap_or(&SERVED);
     let pace = amendments.pace(row.class, row.pace);
     let repeat = amendments.repeat(row.class, row.repeat);
-    Judged { verdict: Row { pace, repeat, ..*row }.verdict(hint), hint, withheld }
+    Judged { verdict: Row { pace, repeat, ..*row }.verdict(&hints), hints, withheld }
 }
 
 /// One line of the table.
@@ -91,7 +89,7 @@ pub const TABLE: &[Row] = &[
     row(Class::ExplicitWait,    Climb,    InWindow, Site,
         Wait(&[(429, 430), (503, 503), (413, 413)])),
     row(Class::ServedWait,      StepDown, No,       Site,
-        Wait(&[(300, 399)])),
+        Wait(&[(200, 399)])),
     row(Class::RateLimited,     Climb,    InWindow, Site,
         Status(&[(429, 430)])),
     row(Class::Unreachable,     Nothing,  No,       Site,
@@ -159,9 +157,9 @@ fn within(codes: Codes, status: StatusCode) -> bool {
 impl Row {
     /// A wait that was cut short can't be kept by this request: it is answered now. And what names
     /// a wait at all speaks for the site.
-    fn verdict(&self, hint: Option<Hint>) -> Verdict {
-        let wait = hint.and_then(|hint| hint.wait);
-        let cut = hint.is_some_and(|hint| hint.read == hints::HintResult::Capped);
+    fn verdict(&self, hints: &Hints) -> Verdict {
+        let wait = hints.wait();
+        let cut = hints.obeyed.is_some_and(|hint| hint.read == HintResult::Capped);
         Verdict {
             class: self.class,
             pace: self.pace,
@@ -173,11 +171,6 @@ impl Row {
             page_fault: if wait.is_some() { Site } else { self.page },
         }
     }
-}
-
-/// Where a `Retry-After` is read. On a plain 5xx it isn't obeyed, but says that the site speaks.
-fn may_name_a_wait(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 300..=399 | 413 | 429 | 430 | 500..=599)
 }
 
 /// An origin's own 407, passed on, would ask the client for its proxy's credentials.

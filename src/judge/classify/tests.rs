@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::judge::amend::Change;
+use crate::judge::hints::rate_limit::RATELIMIT;
 use crate::judge::outcome::{Fault as Failure, Sent};
 use http::HeaderMap;
 use http::header::RETRY_AFTER;
@@ -68,6 +69,39 @@ fn a_redirect_with_a_wait_is_served_and_pauses_the_next() {
     check(302, None, Class::Served, StepDown, No);
     check(200, Some("5"), Class::Served, StepDown, No);
     assert_eq!(answered(200, Some("5")).verdict.pause, None);
+}
+
+#[test]
+fn a_quota_with_nothing_left_is_a_wait_as_well() {
+    let judged = |status: u16, limit: &str| {
+        let headers = HeaderMap::from_iter([(RATELIMIT, limit.parse().unwrap())]);
+        let status = StatusCode::from_u16(status).unwrap();
+        let answer = Answer { status, headers: &headers, arrived: SystemTime::UNIX_EPOCH };
+        classify(&Outcome::Answer(answer), &measure(&NONE)).verdict
+    };
+    let check = |status, limit: &str, class, pace, repeat, pause: Option<u64>| {
+        let verdict = judged(status, limit);
+        assert_eq!(
+            (verdict.class, verdict.pace, verdict.repeat),
+            (class, pace, repeat),
+            "{status}"
+        );
+        assert_eq!(verdict.pause, pause.map(Duration::from_secs), "{status}");
+    };
+    let (used_up, left) = ("\"a\";r=0;t=30", "\"a\";r=1;t=30");
+    for status in [429, 430, 503, 413] {
+        check(status, used_up, Class::ExplicitWait, Climb, InWindow, Some(30));
+    }
+    for status in [200, 204, 206, 301, 304] {
+        check(status, used_up, Class::ServedWait, StepDown, No, Some(30));
+        check(status, left, Class::Served, StepDown, No, None);
+    }
+    check(429, left, Class::RateLimited, Climb, InWindow, None);
+    check(503, left, Class::Overloaded, Climb, InWindow, None);
+    check(404, used_up, Class::Served, StepDown, No, None);
+    check(500, used_up, Class::Overloaded, Climb, InWindow, None);
+    assert_eq!(judged(500, used_up).page_fault, Site);
+    check(429, "\"a\";r=0;t=9999", Class::ExplicitWait, Climb, No, Some(3600));
 }
 
 #[test]

@@ -1,74 +1,16 @@
-//! The waits that origins name: `Retry-After` (RFC 9110 §10.2.3) in a duration, or why not.
-//!
-//! Nothing an origin writes may panic, overflow, or name a moment earlier than it meant. Whether a
-//! wait is obeyed, and for whom, is not decided here.
+//! `Retry-After` (RFC 9110 §10.2.3): a duration, or why not.
 
+use crate::judge::hints::{DAY, EPOCHS_FROM, Hint, HintResult, sent_at};
 use crate::judge::outcome::Answer;
 use http::HeaderValue;
-use http::header::{DATE, RETRY_AFTER};
+use http::header::RETRY_AFTER;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// What a field that names a wait came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hint {
-    /// How long from the answer's arrival nobody should ask again, at most the cap. `None`: the
-    /// field says nothing usable, the ordinary step applies.
-    pub wait: Option<Duration>,
-    pub read: HintResult,
-}
-
-/// How the reading went: the `result` of `pacegate_hints_total`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum HintResult {
-    Ok,
-    Zero,
-    Negative,
-    Past,
-    Epoch,
-    Malformed,
-    Capped,
-}
-
-impl HintResult {
-    /// Every result.
-    pub const ALL: [HintResult; 7] = [
-        HintResult::Ok,
-        HintResult::Zero,
-        HintResult::Negative,
-        HintResult::Past,
-        HintResult::Epoch,
-        HintResult::Malformed,
-        HintResult::Capped,
-    ];
-
-    /// The word for metrics.
-    pub const fn word(self) -> &'static str {
-        match self {
-            HintResult::Ok => "ok",
-            HintResult::Zero => "zero",
-            HintResult::Negative => "negative",
-            HintResult::Past => "past",
-            HintResult::Epoch => "epoch",
-            HintResult::Malformed => "malformed",
-            HintResult::Capped => "capped",
-        }
-    }
-}
 
 /// Reads the `Retry-After` of an answer; `None` where it has none. Of several lines the longest
 /// wait counts. A wait longer than `most` (`retry_after.max`) is cut to it and read as `Capped`.
 pub fn retry_after(answer: &Answer<'_>, most: Duration) -> Option<Hint> {
     let lines = answer.headers.get_all(RETRY_AFTER).iter();
-    let hint = lines.map(|line| read(line, answer)).reduce(longer)?;
-    Some(match hint.wait {
-        Some(wait) if wait > most => Hint { wait: Some(most), read: HintResult::Capped },
-        Some(_) | None => hint,
-    })
-}
-
-/// The later line wins a tie only if it says a wait: the first reason not to wait is kept.
-fn longer(one: Hint, other: Hint) -> Hint {
-    if other.wait > one.wait { other } else { one }
+    lines.map(|line| read(line, answer)).reduce(Hint::longer).map(|hint| hint.capped(most))
 }
 
 fn read(line: &HeaderValue, answer: &Answer<'_>) -> Hint {
@@ -85,18 +27,12 @@ fn read(line: &HeaderValue, answer: &Answer<'_>) -> Hint {
     }
 }
 
-impl Hint {
-    const fn none(read: HintResult) -> Hint {
-        Hint { wait: None, read }
-    }
-}
-
 fn of_number(number: u64, answer: &Answer<'_>) -> Hint {
     if number == 0 {
         return Hint::none(HintResult::Zero);
     }
     let now = sent_at(answer).duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    if number < EPOCHS_FROM || number.abs_diff(now) > DAY {
+    if number < EPOCHS_FROM || number.abs_diff(now) > DAY.as_secs() {
         return Hint { wait: Some(Duration::from_secs(number)), read: HintResult::Ok };
     }
     match number.saturating_sub(now) {
@@ -114,28 +50,19 @@ fn of_date(date: SystemTime, answer: &Answer<'_>) -> Hint {
     }
 }
 
-/// When the answer was sent by the origin's own clock, so that its error cancels out.
-fn sent_at(answer: &Answer<'_>) -> SystemTime {
-    let date = answer.headers.get(DATE).and_then(|value| value.to_str().ok());
-    date.and_then(|text| httpdate::parse_http_date(text).ok()).unwrap_or(answer.arrived)
-}
-
 fn saturating(digits: &[u8]) -> u64 {
     digits
         .iter()
         .fold(0_u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0')))
 }
 
-/// From here on a number can be a moment: September 2001. As a wait it would be 31 years.
-const EPOCHS_FROM: u64 = 1_000_000_000;
-/// How far from `Date` such a moment may lie, in seconds.
-const DAY: u64 = 86_400;
 /// RFC 9110 §5.6.7: dates have whole seconds.
 const RESOLUTION: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::header::DATE;
     use http::{HeaderMap, StatusCode};
 
     const DATE_TEXT: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
