@@ -277,6 +277,7 @@ fn gauges(gate: &Gate, pool: &Pool, keyring: &Keyring, reload: Reload, now: Tick
         },
         idle_connections: connections.idle as u64,
         busy_connections: connections.busy as u64,
+        resent: pool.resent(),
         unverified: pool.unverified(),
         leaves: keyring.issued(),
         ca_expiry: Some(keyring.root().not_after()),

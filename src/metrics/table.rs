@@ -58,7 +58,7 @@ const fn histogram(
 }
 
 /// Every family.
-pub const FAMILIES: [Family; 39] = [
+pub const FAMILIES: [Family; 40] = [
     counter("requests_total", &["host", "outcome"], "Requests answered or left, by outcome."),
     counter("responses_total", &["code", "source"], "Answers to clients, by status and origin."),
     histogram("request_duration_seconds", &["outcome"], "Head read to last byte, waits included."),
@@ -90,6 +90,11 @@ pub const FAMILIES: [Family; 39] = [
     counter("client_tunnels_total", &["mode"], "CONNECTs, by what became of them."),
     counter("client_tls_failures_total", &["reason"], "Clients' TLS handshakes that failed."),
     gauge("origin_connections", &["state"], "Connections to origins."),
+    counter(
+        "origin_resends_total",
+        &[],
+        "Second sendings within an attempt: a kept connection died.",
+    ),
     counter("origin_unverified_total", &[], "Bad certificates accepted: tls.insecure."),
     histogram("origin_connect_seconds", &[], "Set-up of a connection: TCP and TLS."),
     histogram("origin_first_byte_seconds", &[], "Start of an attempt to the answer's head."),

@@ -35,6 +35,8 @@ pub struct Gauges {
     pub evictions: Evictions,
     pub idle_connections: u64,
     pub busy_connections: u64,
+    /// Requests sent a second time within an attempt.
+    pub resent: u64,
     /// Certificates accepted that did not hold.
     pub unverified: u64,
     /// Leaf certificates minted.
@@ -110,6 +112,7 @@ pub(crate) struct Scrape {
     full: IntCounter,
     lateness: GivenHistogram,
     connections: IntGaugeVec,
+    resent: IntCounter,
     unverified: IntCounter,
     leaves: IntCounter,
     ca_expiry: IntGaugeVec,
@@ -141,6 +144,7 @@ impl Scrape {
             full: evictions.with_label_values(&["full"]),
             lateness: register.keep(GivenHistogram::new("start_error_seconds")),
             connections: register.gauges("origin_connections"),
+            resent: register.counter("origin_resends_total"),
             unverified: register.counter("origin_unverified_total"),
             leaves: register.counter("leaf_certificates_issued_total"),
             ca_expiry: register.gauges("ca_expiry_timestamp_seconds"),
@@ -160,6 +164,7 @@ impl Scrape {
         advance(&self.full, gauges.evictions.full);
         self.lateness.set(gauges.lateness.clone());
         advance(&self.leaves, gauges.leaves);
+        advance(&self.resent, gauges.resent);
         advance(&self.unverified, gauges.unverified);
         self.scopes.set(gauges.rows as i64);
         self.held.set(gauges.held as i64);

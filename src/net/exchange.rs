@@ -101,7 +101,10 @@ impl Pool {
         };
         match sender.send(connection, None).await {
             Ok(exchanged) => Ok(exchanged),
-            Err(failed) if failed.again => Box::pin(sender.on_fresh(failed.offer())).await,
+            Err(failed) if failed.again => {
+                self.inner.resends(&failed.fault);
+                Box::pin(sender.on_fresh(failed.offer())).await
+            }
             Err(failed) => Err(failed.fault),
         }
     }
@@ -125,6 +128,7 @@ impl Sender<'_> {
         if !(failed.insists_on_http1 && failed.again && offer == Offer::Any) {
             return Err(failed.fault);
         }
+        self.pool.resends(&failed.fault);
         let connection = self.connect(Offer::Http1).await?;
         self.send(connection, Some(took)).await.map_err(|failed| failed.fault)
     }

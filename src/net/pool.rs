@@ -4,7 +4,7 @@
 //! It must not know about requests: who takes a connection says how fresh it must be.
 
 use crate::clock::Clock;
-use crate::judge::outcome::Fault;
+use crate::judge::outcome::{Fault, Sent};
 use crate::net::dial::{Dialler, Protocol};
 use crate::net::http1::Http1;
 use crate::net::http2::Http2;
@@ -44,6 +44,7 @@ pub(super) struct Inner {
     open: Arc<AtomicUsize>,
     places: Mutex<Places>,
     unverified: Arc<AtomicU64>,
+    resent: AtomicU64,
 }
 
 /// How fresh a pooled connection must be.
@@ -89,6 +90,7 @@ impl Pool {
                 open: Arc::default(),
                 places: Mutex::default(),
                 unverified: lenience.accepted,
+                resent: AtomicU64::new(0),
             }
         });
         Ok(Pool { inner })
@@ -118,8 +120,15 @@ impl Pool {
         self.inner.unverified.load(Relaxed)
     }
 
+    /// How many requests were sent a second time within their attempt, after a first sending that
+    /// may have arrived.
+    pub fn resent(&self) -> u64 {
+        self.inner.resent.load(Relaxed)
+    }
+
     /// Goes on counting where the pool before it is.
     pub fn carry_on(&self, before: &Pool) {
+        self.inner.resent.fetch_max(before.resent(), Relaxed);
         self.inner.unverified.fetch_max(before.unverified(), Relaxed);
     }
 }
@@ -127,6 +136,13 @@ impl Pool {
 impl Inner {
     pub(super) fn lock(&self) -> MutexGuard<'_, Places> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a sending that follows one that failed so. What was never sent can't arrive twice.
+    pub(super) fn resends(&self, failed: &Fault) {
+        if failed.sent != Sent::Nothing {
+            self.resent.fetch_add(1, Relaxed);
+        }
     }
 
     /// Closes what carries no request.

@@ -8,6 +8,7 @@ use crate::world::client::Client;
 use crate::world::door::{Deaf, slamming};
 use crate::world::origin::Origin;
 use crate::world::proxy::World;
+use crate::world::until;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -127,6 +128,33 @@ fn no_post_reaches_its_origin_twice_and_every_get_ends_in_its_page() {
         assert_eq!((answer.status, answer.text().as_str()), (200, "fine"), "{number}");
         *client = Some(connection);
     });
+}
+
+#[test]
+fn attempts_and_second_sendings_are_together_what_the_origin_counts() {
+    let (origin, _seen) = faulty();
+    let world = World::start(CONFIG);
+    crowd(400, |client, number| {
+        // A whole answer before a reset: the next sending may go out and never be read.
+        let number = if number % FAULTS == 8 { number + 1000 - 8 } else { number };
+        let mut connection = client.take().unwrap_or_else(|| world.client());
+        // Between two faults a page leaves a connection behind for the next to break.
+        let host = format!("g{}", number % 4);
+        assert_eq!(connection.get(&origin.url(&host, "/page")).status, 200);
+        let answer = connection.get(&origin.url(&host, &format!("/once?get={number}")));
+        assert_eq!((answer.status, answer.text().as_str()), (200, "fine"), "{number}");
+        *client = Some(connection);
+    });
+    world.await_idle();
+    let metrics = world.metrics();
+    let attempts = metrics.count("pacegate_attempts_total", &[]);
+    let unmade = metrics.count("pacegate_attempts_total", &[("class", "connect_timeout")]);
+    let again = metrics.count("pacegate_origin_resends_total", &[]);
+    let counted = || origin.arrivals().len() as f64;
+    // An origin that is late with its reading is given the time.
+    let same = until(|| (counted() == attempts - unmade + again).then_some(()));
+    assert!(same.is_some(), "{attempts} - {unmade} + {again}, and not {}", counted());
+    assert!(again >= 10.0, "{again}: nothing is shown");
 }
 
 #[test]
