@@ -3,6 +3,7 @@
 //! This room must not know about sockets, resolvers, locks or logging, nor how a scope is paced.
 
 pub mod access;
+pub mod domain;
 pub mod preset;
 pub mod user;
 pub mod wishes;
