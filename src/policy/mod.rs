@@ -4,6 +4,8 @@
 
 pub mod access;
 pub mod domain;
+pub mod plan;
 pub mod preset;
+pub mod rules;
 pub mod user;
 pub mod wishes;

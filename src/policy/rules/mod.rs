@@ -1,0 +1,314 @@
+//! Rules: which requests go by what, as expressions say. Compiled and checked once, evaluated for
+//! each request they may be for.
+//!
+//! This room must not know how a scope is paced, nor where rules are written.
+
+pub mod check;
+pub mod expression;
+pub mod facts;
+pub mod fields;
+pub mod functions;
+mod index;
+pub mod kind;
+pub mod rule;
+#[cfg(test)]
+mod tests;
+
+use crate::policy::plan::{Failure, Plan, Said};
+use crate::policy::rules::expression::{Expression, Told};
+use crate::policy::rules::facts::{Facts, Moment, ResponseFacts, Stage};
+use crate::policy::rules::index::Index;
+use crate::policy::rules::rule::{BadRule, Classify, Name, Rule, RuleText, class_status};
+use cel::Env;
+use std::fmt;
+use std::sync::Arc;
+
+/// All rules of a configuration.
+pub struct Rules {
+    texts: Vec<RuleText>,
+    rules: Vec<Rule>,
+    index: Index,
+    env: Arc<Env>,
+}
+
+impl Rules {
+    /// Reads and checks them; or all that is wrong with them.
+    pub fn compile(texts: Vec<RuleText>) -> Result<Rules, Vec<BadRule>> {
+        let mut bad = Vec::new();
+        let rules: Vec<Rule> = texts
+            .iter()
+            .enumerate()
+            .map(|(place, text)| Rule::read(place, text, &mut bad))
+            .collect();
+        if !bad.is_empty() {
+            return Err(bad);
+        }
+        let mut index = Index::default();
+        for (place, rule) in rules.iter().enumerate() {
+            index.add(place as u32, rule.when.as_ref().map(|when| &when.tree));
+        }
+        let env = match rules.is_empty() {
+            true => Env::default(),
+            false => functions::environment().expect("our functions have names of their own"),
+        };
+        Ok(Rules { texts, rules, index, env: Arc::new(env) })
+    }
+
+    /// Whether there is none: then no request need ask.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// How they are written.
+    pub fn texts(&self) -> &[RuleText] {
+        &self.texts
+    }
+
+    /// What a rule is called.
+    pub fn name(&self, rule: u32) -> &str {
+        self.texts.get(rule as usize).map_or("", |text| &text.name)
+    }
+
+    /// What they say about a request. All that apply count, and what a later one says goes first.
+    /// `None`: none applies.
+    pub fn plan(&self, facts: &Facts<'_>) -> Option<Plan> {
+        let mut found = Vec::new();
+        let candidates = self.index.find(facts.host, &mut found);
+        let mut planning = Planning { env: &self.env, facts, plan: None, amounts: Vec::new() };
+        for place in candidates {
+            let Some(rule) = self.rules.get(*place as usize) else { continue };
+            if let Err(why) = planning.apply(*place, rule) {
+                planning.plan().failures.push(Failure { rule: *place, why });
+            }
+        }
+        planning.finish()
+    }
+
+    /// The rules that apply to a request, in their order: for people.
+    pub fn applying(&self, facts: &Facts<'_>) -> Vec<u32> {
+        let mut found = Vec::new();
+        let moment = Moment::request(facts);
+        let holds = |place: &&u32| {
+            let when = self.rules.get(**place as usize).map(|rule| rule.when.as_ref());
+            when.is_some_and(|when| when.is_none_or(|it| it.holds(&self.env, &moment) == Ok(true)))
+        };
+        self.index.find(facts.host, &mut found).iter().filter(holds).copied().collect()
+    }
+
+    /// What the rules of a plan say about its request's answer.
+    pub fn judge(&self, plan: &Plan, facts: &Facts<'_>, response: &ResponseFacts<'_>) -> Said {
+        let mut said = Said::default();
+        let moment = Moment { response: Some(response), ..Moment::request(facts) };
+        for place in &plan.answers {
+            let Some(rule) = self.rules.get(*place as usize) else { continue };
+            self.hear(rule, plan, moment, &mut said).unwrap_or_else(|why| {
+                said.failures.push(Failure { rule: *place, why });
+            });
+        }
+        said
+    }
+
+    /// The status an answer is judged as, if they say one.
+    pub fn status(
+        &self,
+        plan: &Plan,
+        facts: &Facts<'_>,
+        response: &ResponseFacts<'_>,
+    ) -> Option<u16> {
+        let moment = Moment { response: Some(response), ..Moment::request(facts) };
+        let rules = plan.answers.iter().rev().filter_map(|place| self.rules.get(*place as usize));
+        rules
+            .filter_map(|rule| rule.classify.as_ref())
+            .find_map(|classify| classify.status(&self.env, &moment).ok())
+    }
+
+    fn hear(
+        &self,
+        rule: &Rule,
+        plan: &Plan,
+        moment: Moment<'_>,
+        said: &mut Said,
+    ) -> Result<(), String> {
+        if let Some(track) = rule.track.as_ref().filter(|track| track.stage > Stage::Request) {
+            said.untracked = !track.holds(&self.env, &moment)?;
+        }
+        if let Some(classify) = &rule.classify {
+            said.status = Some(classify.status(&self.env, &moment)?);
+        }
+        for (charges, to) in
+            [(&rule.consumed, &mut said.consumed), (&rule.remaining, &mut said.remaining)]
+        {
+            for (name, amount) in charges {
+                for (scope, _) in name.all(&self.env, &moment)? {
+                    let moment = Moment { charged: plan.charge(&scope), ..moment };
+                    let amount = amount.number(&self.env, &moment)?;
+                    to.retain(|(named, _)| *named != scope);
+                    to.push((scope, amount));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A plan as far as it is made.
+struct Planning<'a> {
+    env: &'a Arc<Env>,
+    facts: &'a Facts<'a>,
+    plan: Option<Plan>,
+    /// Scopes, with what is spent in each if a rule says.
+    amounts: Vec<(String, Option<f64>)>,
+}
+
+impl Planning<'_> {
+    fn plan(&mut self) -> &mut Plan {
+        self.plan.get_or_insert_default()
+    }
+
+    /// A rule applies whole, or not at all.
+    fn apply(&mut self, place: u32, rule: &Rule) -> Result<(), String> {
+        let moment = Moment::request(self.facts);
+        if let Some(when) = &rule.when
+            && !when.holds(self.env, &moment)?
+        {
+            return Ok(());
+        }
+        let number = |expression: &Expression| cost(expression.number(self.env, &moment)?);
+        let cost = rule.cost.as_ref().map(number).transpose()?;
+        let track = rule.track.as_ref().filter(|track| track.stage == Stage::Request);
+        let track = track.map(|track| track.holds(self.env, &moment)).transpose()?;
+        let mut scopes = Vec::new();
+        for (name, amount) in &rule.scopes {
+            let amount = amount.as_ref().map(number).transpose()?;
+            let names = name.all(self.env, &moment)?;
+            scopes.extend(names.into_iter().map(|(name, own)| (name, amount.or(own))));
+        }
+        let plan = self.plan();
+        plan.cost = cost.unwrap_or(plan.cost);
+        plan.preset = rule.preset.or(plan.preset);
+        plan.track = track.unwrap_or(plan.track);
+        if rule.is_for_answers() {
+            plan.answers.push(place);
+        }
+        if !rule.scopes.is_empty() {
+            self.take(scopes, rule.adds);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, scopes: Vec<(String, Option<f64>)>, adds: bool) {
+        // A rule that gives no name at all, for what it looks for is not there, leaves all as it is.
+        if scopes.is_empty() {
+            return;
+        }
+        let plan = self.plan();
+        plan.scopes.get_or_insert_default();
+        if !adds {
+            plan.adds = false;
+            self.amounts.clear();
+        }
+        for (name, amount) in scopes {
+            if let Some((_, known)) = self.amounts.iter_mut().find(|(known, _)| *known == name) {
+                *known = amount.or(*known);
+            } else if self.amounts.len() < SCOPES {
+                self.amounts.push((name, amount));
+            }
+        }
+    }
+
+    fn finish(self) -> Option<Plan> {
+        let mut plan = self.plan?;
+        let cost = plan.cost;
+        if let Some(scopes) = &mut plan.scopes {
+            let amounts = self.amounts.into_iter();
+            *scopes = amounts.map(|(name, amount)| (name, amount.unwrap_or(cost))).collect();
+        }
+        Some(plan)
+    }
+}
+
+impl Name {
+    /// The names it stands for; empty ones are none.
+    fn all(
+        &self,
+        env: &Arc<Env>,
+        moment: &Moment<'_>,
+    ) -> Result<Vec<(String, Option<f64>)>, String> {
+        let given = match self {
+            Name::Fixed(name) => return Ok(vec![(name.clone(), None)]),
+            Name::Given(given) => given,
+        };
+        let mut names = Vec::new();
+        let mut odd = None;
+        given.names(env, moment, |name, amount| match (name.is_empty(), is_scope(name)) {
+            (true, _) => {}
+            (false, true) if names.len() < SCOPES => names.push((name.to_owned(), amount)),
+            (false, true) => {}
+            (false, false) => odd = Some(name.chars().take(SHOWN).collect::<String>()),
+        })?;
+        for (_, amount) in &mut names {
+            *amount = amount.map(cost).transpose()?;
+        }
+        match odd {
+            Some(name) => Err(format!("\"{}\" is no name of a scope", name.escape_debug())),
+            None => Ok(names),
+        }
+    }
+}
+
+impl Classify {
+    fn status(&self, env: &Arc<Env>, moment: &Moment<'_>) -> Result<u16, String> {
+        let given = match self {
+            Classify::Fixed(status) => return Ok(*status),
+            Classify::Given(given) => given,
+        };
+        match given.status(env, moment)? {
+            Told::Word(word) => {
+                class_status(&word).ok_or_else(|| format!("\"{}\" is no class", short(&word)))
+            }
+            Told::Number(number) if (200.0..1000.0).contains(&number) => Ok(number as u16),
+            Told::Number(number) => Err(format!("{number} is no final status")),
+        }
+    }
+}
+
+/// As every scope's name: visible ASCII without what separates names in a header field.
+fn is_scope(name: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_graphic() && !b",;\"'".contains(&byte);
+    name.len() <= NAME_BYTES && name.bytes().all(letter)
+}
+
+/// Costs are from nothing up.
+fn cost(number: f64) -> Result<f64, String> {
+    match (0.0..=MOST_COST).contains(&number) {
+        true => Ok(number),
+        false => Err(format!("{number} is no cost")),
+    }
+}
+
+fn short(text: &str) -> String {
+    text.escape_debug().take(SHOWN).collect()
+}
+
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.texts).finish()
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules {
+            texts: Vec::new(),
+            rules: Vec::new(),
+            index: Index::default(),
+            env: Arc::new(Env::default()),
+        }
+    }
+}
+
+/// One request's scopes, at most.
+const SCOPES: usize = 16;
+const NAME_BYTES: usize = 200;
+const MOST_COST: f64 = 1e12;
+const SHOWN: usize = 60;
