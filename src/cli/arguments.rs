@@ -81,6 +81,8 @@ pub enum Command {
         #[arg(long)]
         ready: bool,
     },
+    /// Print the configuration that a Scrapy project's settings.py comes to, and what it can't say.
+    ImportScrapy { file: PathBuf },
     /// See what it does: a small shop, asked directly and through the proxy.
     Demo {
         /// No colours.

@@ -8,7 +8,9 @@ use crate::cli::arguments::{
 use crate::cli::env::{Files, Part, Place, environment, without};
 use crate::cli::shell::Shell;
 use crate::cli::summary::summary;
-use crate::cli::{check, files as side_files, health, hints, init, log, run, serve, truststore};
+use crate::cli::{
+    check, files as side_files, health, hints, init, log, run, scrapy, serve, truststore,
+};
 use crate::clock::Clock;
 use crate::config::load::{Loaded, Sources, find, load};
 use crate::config::settings::{Config, LogFormat, LogLevel};
@@ -41,6 +43,7 @@ pub fn main() -> ExitCode {
         Command::Check { file, format } => check_file(settings, file, format),
         Command::Init { file, force } => said(init::init(&file, force)),
         Command::Health { ready } => on_a_runtime(ask_health(&settings, ready)),
+        Command::ImportScrapy { file } => imported(scrapy::import(&file)),
         Command::Demo { plain } => on_a_runtime(super::demo::demo(plain)),
     };
     log::flush();
@@ -61,6 +64,16 @@ fn on_a_runtime(command: impl Future<Output = u8>) -> u8 {
 /// Text and code of a command that prints and ends.
 fn said((text, code): (String, u8)) -> u8 {
     print(&text);
+    code
+}
+
+/// The same of one whose failure is not for the output that goes into a file.
+fn imported((text, code): (String, u8)) -> u8 {
+    if code == 0 {
+        print(&text)
+    } else {
+        note(&text)
+    }
     code
 }
 

@@ -15,6 +15,7 @@ pub mod log;
 pub mod merged;
 pub mod pem;
 pub mod run;
+pub mod scrapy;
 pub mod serve;
 pub mod shell;
 pub mod stop;
