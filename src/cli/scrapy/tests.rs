@@ -5,7 +5,7 @@ use crate::cli::scrapy::literal::Literal;
 use crate::cli::scrapy::python::read;
 use crate::config::load::{Loaded, Sources, combine};
 use crate::pace::rules::{Law, PaceRules};
-use crate::pace::scope::Host;
+use crate::pace::scope::Scope;
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn loaded(settings: &str) -> Loaded {
 }
 
 fn of(loaded: &Loaded, host: &str) -> PaceRules {
-    loaded.config.scopes[&Host::parse(host).unwrap()].clone()
+    loaded.config.scopes[&Scope::named(host).unwrap()].clone()
 }
 
 fn value(text: &str) -> Literal {
