@@ -12,7 +12,7 @@ use crate::flow::streams::{Given, Leave, Streams};
 use crate::flow::works::Flow;
 use crate::net::headers::request::HeadLimits;
 use crate::net::room::{Place, full};
-use crate::net::speak::{Aside, Speaker};
+use crate::net::speak::{Aside, Heard, Speaker};
 use crate::net::wire::Wire;
 use http::header::{CONNECTION, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Version};
@@ -29,6 +29,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 /// Serves a connection that a listener accepted, to its end.
 pub async fn connection(flow: Arc<Flow>, socket: TcpStream, peer: SocketAddr, place: Place) {
@@ -76,9 +77,11 @@ where
         service_fn(move |request| handle(flow.clone(), session.clone(), aside.clone(), request));
     let connection =
         Box::pin(builder.serve_connection(TokioIo::new(speaker), service).with_upgrades());
+    let (served, heard) = (told.clone(), told);
     // Whoever was accepted is served once, if it comes to that.
-    let may_end = move || told.has_served() || *draining.borrow();
-    to_its_end(connection, |it| it.graceful_shutdown(), (room, may_end), peer)
+    let may_end = move || served.has_served() || *draining.borrow();
+    let silent = move || heard.heard() == Heard::Nothing;
+    to_its_end(connection, |it| it.graceful_shutdown(), Manner { room, may_end, silent }, peer)
 }
 
 /// Serves HTTP/2 on a connection, to its end.
@@ -117,43 +120,67 @@ fn list_bytes(heads: &HeadLimits) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
+/// What a connection goes by while others wait for its place.
+struct Manner<E, S> {
+    room: watch::Receiver<bool>,
+    /// Whether it owes its client nothing more than what it is at.
+    may_end: E,
+    /// Whether its client has said nothing yet.
+    silent: S,
+}
+
 /// Drives a connection to its end; when the process drains, or others wait for its place, `finish`
-/// lets it end with what it has.
-async fn to_its_end<C>(
+/// lets it end with what it has. A client that then says nothing makes room for one that does.
+async fn to_its_end<C, E, S>(
     mut connection: Pin<Box<C>>,
     finish: impl FnOnce(Pin<&mut C>),
-    (mut room, may_end): (watch::Receiver<bool>, impl Fn() -> bool),
+    manner: Manner<E, S>,
     peer: SocketAddr,
 ) where
     C: Future<Output = hyper::Result<()>>,
+    E: Fn() -> bool,
+    S: Fn() -> bool,
 {
+    let Manner { mut room, may_end, silent } = manner;
     let news = room.clone();
     let mut full = pin!(full(&mut room, &may_end));
     // A connection is polled with every read and write. The wait is registered once, and after that
     // a look at a number tells whether it may be over.
-    let (mut waits, mut crowded) = (false, false);
+    let (mut waits, mut crowded, mut patience) = (false, false, None);
     let first = poll_fn(|context| {
         if let Poll::Ready(ended) = connection.as_mut().poll(context) {
-            return Poll::Ready(Some(ended));
+            return Poll::Ready(Over::Ended(ended));
         }
         let again = !waits || news.has_changed().unwrap_or(true);
         (waits, crowded) = (true, if again { *news.borrow() } else { crowded });
         let ends = crowded && may_end();
-        match ends || (again && full.as_mut().poll(context).is_ready()) {
-            true => Poll::Ready(None),
-            false => Poll::Pending,
+        if ends || (again && full.as_mut().poll(context).is_ready()) {
+            return Poll::Ready(Over::Finishing);
         }
+        if !crowded || !silent() {
+            return Poll::Pending;
+        }
+        let patience = patience.get_or_insert_with(|| Box::pin(sleep(FIRST_BYTE)));
+        patience.as_mut().poll(context).map(|()| Over::Silent)
     });
     let ended = match first.await {
-        Some(ended) => ended,
-        None => {
+        Over::Ended(ended) => ended,
+        Over::Finishing => {
             finish(connection.as_mut());
             connection.await
         }
+        Over::Silent => return tracing::debug!(%peer, "client connection closed: it says nothing"),
     };
     if let Err(error) = ended {
         tracing::debug!(%peer, %error, "client connection ended");
     }
+}
+
+/// How the first part of a connection's life is over.
+enum Over {
+    Ended(hyper::Result<()>),
+    Finishing,
+    Silent,
 }
 
 /// The same for a connection with streams: it ends too when none was open for too long. What its
@@ -229,6 +256,8 @@ async fn handle(
 
 /// What lines have around names and values: the library's limit is on all of a head.
 const LINES: usize = 8 * 1024;
+/// From when others wait for a connection's place to its client's first byte.
+const FIRST_BYTE: Duration = Duration::from_secs(3);
 /// Of a connection whose place others wait for.
 const SHORT_IDLE: Duration = Duration::from_millis(500);
 /// Per connection (http.md row 99).

@@ -59,3 +59,17 @@ fn a_crowd_that_says_nothing_costs_nothing_and_holds_nobody_up_once_it_has_left(
     assert_eq!(late.response().status, 200);
     assert!(now().since(left) < Duration::from_secs(5));
 }
+
+#[test]
+fn clients_that_say_nothing_make_room_for_one_that_asks() {
+    rlimit::increase_nofile_limit(8192).expect("the limit can be raised");
+    let origin = Origin::http();
+    let world = world();
+    let crowd: Vec<Client> = (0..300).map(|_| world.client()).collect();
+    world.await_log(&["newcomers wait"]);
+    // Behind 108 others in the system's line.
+    let mut late = world.client();
+    late.say("GET", &origin.url("shop", "/late"), "", "");
+    assert_eq!(late.response().status, 200);
+    drop(crowd);
+}
