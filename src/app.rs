@@ -2,6 +2,7 @@
 //!
 //! This room must not decide anything about a request.
 
+pub mod door;
 pub mod lookout;
 pub mod reload;
 
@@ -16,7 +17,6 @@ use crate::clock::{Clock, Tick};
 use crate::config::settings::{Config, PublicPart};
 use crate::flow::hold::waits;
 use crate::flow::journal::Journal;
-use crate::flow::serve;
 use crate::flow::terms::Current;
 use crate::flow::works::{Flow, Local};
 use crate::metrics::given::Spread;
@@ -25,7 +25,7 @@ use crate::metrics::text::{Evictions, Gauges, Reload};
 use crate::metrics::total::Totals;
 use crate::net::body::Budget;
 use crate::net::headers::via::Pseudonym;
-use crate::net::listen::{accept, listen};
+use crate::net::listen::listen;
 use crate::net::pool::Pool;
 use crate::net::room::Room;
 use crate::pace::scope::Host;
@@ -41,7 +41,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -140,7 +140,7 @@ pub async fn start_with(
     let mut tasks = JoinSet::new();
     tasks.spawn(flow.gate.clone().keep_time());
     for listener in listeners {
-        tasks.spawn(accept_all(flow.clone(), listener, draining.subscribe()));
+        tasks.spawn(door::accept_all(flow.clone(), listener, draining.subscribe()));
     }
     if let Some(listener) = admin_listener {
         tasks.spawn(admin::serve(listener, views, std::future::pending()));
@@ -303,37 +303,6 @@ fn descriptors() -> u64 {
     rlimit::Resource::NOFILE.get_soft().unwrap_or(FEW_DESCRIPTORS)
 }
 
-async fn accept_all(flow: Arc<Flow>, listener: TcpListener, mut draining: watch::Receiver<bool>) {
-    loop {
-        let accepted = async {
-            let place = flow.room.place().await;
-            (place, accept(&listener).await)
-        };
-        let (place, (socket, peer)) = tokio::select! {
-            accepted = accepted => accepted,
-            _ = draining.changed() => return,
-        };
-        if !flow.terms.read().admission.admits(peer.ip()) {
-            turn_away(&flow, socket, peer);
-            continue;
-        }
-        let flow = flow.clone();
-        let alive = flow.alive.clone();
-        tokio::spawn(async move {
-            serve::connection(flow, socket, peer, place).await;
-            drop(alive);
-        });
-    }
-}
-
-/// Says why, for the socket's buffer has room for a sentence, and hangs up.
-fn turn_away(flow: &Flow, socket: TcpStream, peer: SocketAddr) {
-    let _ = socket.try_write(NOT_ADMITTED);
-    if flow.first_time(format!("admit {}", peer.ip())) {
-        tracing::warn!(peer = %peer.ip(), "turned away: not in `clients.allow`; said once");
-    }
-}
-
 impl CaFacts {
     fn of(kept: &Kept) -> CaFacts {
         CaFacts {
@@ -385,6 +354,3 @@ impl App {
 
 /// What most systems give at least.
 const FEW_DESCRIPTORS: u64 = 1024;
-const NOT_ADMITTED: &[u8] = b"HTTP/1.1 403 Forbidden\r\ncontent-type: text/plain\r\n\
-    proxy-status: pacegate; error=http_request_denied\r\nconnection: close\r\n\r\n\
-    pacegate: this address may not use the proxy; `clients.allow` lists those that may\n";

@@ -10,7 +10,7 @@ use crate::config::settings::{Config, LogFormat, LogLevel, PublicPart};
 use crate::config::value::{self, Read, wrong};
 use crate::config::verdicts;
 use crate::flow::settings::{
-    ControlHeaders, Preset, ResponseHeaders, Retry, Unsafe, Via, WindowClose,
+    ControlHeaders, Preset, ResponseHeaders, Retry, Share, Unsafe, Via, WindowClose,
 };
 use crate::net::settings::Roots;
 use std::net::SocketAddr;
@@ -50,6 +50,7 @@ fn doors(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     clients.read("allow", &mut config.clients, parse, report);
     clients.read("idle", &mut config.manners.idle, value::some_duration, report);
     clients.read("unread", &mut config.manners.unread, value::some_duration, report);
+    clients.read("connections", &mut config.manners.connections, share, report);
     let whose = [
         ("loopback", ControlHeaders::Loopback),
         ("all", ControlHeaders::All),
@@ -66,6 +67,23 @@ fn doors(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     top.read("response_headers", &mut config.response_headers, parse, report);
     top.read("via", &mut config.via, via, report);
     top.read("proxy_name", &mut config.proxy_name, name, report);
+}
+
+/// How many connections an address may have.
+fn share(node: &Node) -> Read<Share> {
+    match value::text(node) {
+        Ok("auto") => Ok(Share::Auto),
+        Ok(_) | Err(_) if value::is_none(node) => Ok(Share::All),
+        Ok(_) | Err(_) => {
+            let most = value::count(node, 1..=10_000_000).map(Share::Most);
+            most.map_err(|mut wrongs| {
+                let hint =
+                    "`auto` keeps a quarter of all places from one address; `none` for no limit";
+                wrongs.iter_mut().for_each(|wrong| hint.clone_into(&mut wrong.hint));
+                wrongs
+            })
+        }
+    }
 }
 
 /// Which messages are signed. Yes alone doesn't say which.

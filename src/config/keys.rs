@@ -35,7 +35,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
         ],
     ),
     ("admin", &["listen", "public"]),
-    ("clients", &["allow", "idle", "unread"]),
+    ("clients", &["allow", "idle", "unread", "connections"]),
     (
         "pace",
         &[

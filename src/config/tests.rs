@@ -270,6 +270,7 @@ fn a_wrong_value_says_what_would_be_right() {
     says("limits: {held: lots}", "whole number");
     says("pace: {concurency: 2}", "did you mean `concurrency`?");
     says("retry.window: 5m", "write `window` under `retry:`");
+    says("clients: {connections: 0}", "`auto` keeps a quarter");
     says("via: true", "`both` signs requests and responses");
     says("via: responces", "did you mean `responses`?");
     says("pace: {scope: host}", "not built yet");

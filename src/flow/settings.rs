@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// Which requests that may change something are repeated: the rule lives where it is applied.
 pub use crate::judge::replay::Unsafe;
+/// How many connections an address may have.
+pub use crate::net::crowd::Share;
 /// The preset a request runs under; clients name it too.
 pub use crate::policy::preset::Preset;
 
@@ -135,12 +137,18 @@ pub struct Manners {
     pub idle: Duration,
     /// An answer of which next to nothing was taken for so long is given up.
     pub unread: Duration,
+    /// How many connections one address may have.
+    pub connections: Share,
 }
 
 impl Default for Manners {
     fn default() -> Manners {
         // Longer than clients keep an idle connection, and than a program thinks between two reads.
-        Manners { idle: Duration::from_secs(75), unread: Duration::from_secs(300) }
+        Manners {
+            idle: Duration::from_secs(75),
+            unread: Duration::from_secs(300),
+            connections: Share::Auto,
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod body;
 pub mod connect;
 pub mod connect_io;
+pub mod crowd;
 pub mod dial;
 pub mod exchange;
 pub mod fault;

@@ -4,6 +4,8 @@
 //! When all places are taken nobody is accepted: newcomers wait in the system's line, at no cost.
 //! Connections between two requests then make room, and so they do when the process ends.
 
+use crate::net::crowd::{Crowd, Member, Share};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -13,15 +15,18 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 pub struct Room {
     places: Arc<Semaphore>,
     most: usize,
+    crowd: Crowd,
     full: Arc<watch::Sender<bool>>,
     closed: Arc<AtomicBool>,
 }
 
 /// A client's place; free when dropped.
 #[derive(Debug)]
-pub struct Place(
-    #[expect(dead_code, reason = "held for as long as the socket")] OwnedSemaphorePermit,
-);
+#[expect(dead_code, reason = "held for as long as the socket")]
+pub struct Place {
+    one: OwnedSemaphorePermit,
+    whose: Option<Member>,
+}
 
 impl Room {
     /// The places there are with so many descriptors: a quarter, and at least 64, is for others.
@@ -30,7 +35,8 @@ impl Room {
         let others = (descriptors / 4).max(FOR_OTHERS);
         let most = descriptors.saturating_sub(others).clamp(FEWEST, Semaphore::MAX_PERMITS);
         let full = Arc::new(watch::Sender::new(false));
-        Room { places: Arc::new(Semaphore::new(most)), most, full, closed: Arc::default() }
+        let places = Arc::new(Semaphore::new(most));
+        Room { places, most, crowd: Crowd::default(), full, closed: Arc::default() }
     }
 
     /// Waits for a place.
@@ -46,14 +52,21 @@ impl Room {
                     );
                 }
                 let place = self.places.clone().acquire_owned().await;
-                return Place(place.expect("the places are never closed"));
+                let one = place.expect("the places are never closed");
+                return Place { one, whose: None };
             }
         };
         let roomy = self.places.available_permits() > self.most / 4;
         if *self.full.borrow() && roomy && !self.closed.load(Relaxed) {
             self.full.send_replace(false);
         }
-        Place(place)
+        Place { one: place, whose: None }
+    }
+
+    /// Gives a place to an address, unless it has its [share](Share): then how many that are.
+    pub fn give(&self, place: Place, to: IpAddr, share: Share) -> Result<Place, usize> {
+        let whose = self.crowd.join(to, share, self.most)?;
+        Ok(Place { whose: Some(whose), ..place })
     }
 
     /// There is no room any more.

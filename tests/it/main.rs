@@ -9,6 +9,7 @@ mod connects;
 mod corners;
 mod counted;
 mod crashes;
+mod crowds;
 mod descriptors;
 mod documents;
 mod endless;
