@@ -8,7 +8,7 @@ use crate::world::folder::Folder;
 use crate::world::now;
 use crate::world::origin::Origin;
 use crate::world::proxy::World;
-use crate::world::resolve;
+use crate::world::{resolve, unchecked};
 use pacegate::clock::Clock;
 use rustls::pki_types::UnixTime;
 use rustls::time_provider::TimeProvider;
@@ -26,8 +26,16 @@ struct Faked {
 }
 
 impl Faked {
-    /// `None` where the library isn't installed.
+    /// `None` where the library isn't installed, which is said.
     fn new(offset: i64) -> Option<Faked> {
+        let faked = Faked::installed(offset);
+        if faked.is_none() {
+            unchecked("there is no libfaketime (Debian: faketime)");
+        }
+        faked
+    }
+
+    fn installed(offset: i64) -> Option<Faked> {
         let places = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib"];
         let files = places.map(|place| Path::new(place).join("faketime/libfaketimeMT.so.1"));
         let library = files.into_iter().find(|file| file.exists())?;

@@ -49,6 +49,7 @@ mod verdicts;
 mod via;
 mod waited;
 mod waits;
+mod weak;
 mod weight;
 mod window;
 mod words;

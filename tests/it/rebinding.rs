@@ -57,7 +57,7 @@ fn inside(world: &World, to: &str) -> Response {
 #[test]
 fn an_address_is_connected_to_as_it_was_checked() {
     let Some(names) = Names::serve(turning()) else {
-        return; // Not root here: the room's own tests have the rest.
+        return; // The room's own tests have the rest.
     };
     let (good, secret) = two();
     let port = good.port();

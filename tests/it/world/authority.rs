@@ -1,7 +1,10 @@
 //! A certificate authority of the test's own, for origins that speak TLS.
 
 use super::folder::Folder;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    SubjectPublicKeyInfo,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
@@ -51,6 +54,11 @@ impl Authority {
         let params = CertificateParams::new(names).expect("the names are valid");
         let key = KeyPair::generate().expect("a key can be made");
         server(vec![self.sign(&params, &key)], key.serialize_der())
+    }
+
+    /// Signs for a key that somebody else keeps; the certificate as PEM.
+    pub fn vouch(&self, params: &CertificateParams, key: &SubjectPublicKeyInfo) -> String {
+        params.signed_by(key, &self.issuer).expect("the issuer can sign").pem()
     }
 
     /// Signs whatever it is asked to.

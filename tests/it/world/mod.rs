@@ -24,6 +24,7 @@ pub mod streams;
 pub mod wire;
 
 use pacegate::clock::{Clock, Tick};
+use std::io::Write;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -54,4 +55,18 @@ pub fn until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
 pub fn resolve(names: &[(&str, std::net::SocketAddr)]) -> String {
     let pairs: Vec<_> = names.iter().map(|(name, to)| format!("\"{name}\": \"{to}\"")).collect();
     format!("resolve: {{{}}}\n", pairs.join(", "))
+}
+
+/// Says that this test checks nothing here, for want of something. A passing test's output is kept back
+/// otherwise; this goes past it. With `PACEGATE_ALL_TESTS` set it is a failure.
+pub fn unchecked(wants: &str) {
+    let thread = std::thread::current();
+    let line = format!("\nNOT CHECKED: {}: {wants}\n", thread.name().unwrap_or("a test"));
+    assert!(std::env::var_os("PACEGATE_ALL_TESTS").is_none(), "{line}");
+    std::io::stderr().write_all(line.as_bytes()).ok();
+}
+
+/// How large a test is: a variable's number, or the usual.
+pub fn sized(variable: &str, usual: usize) -> usize {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }

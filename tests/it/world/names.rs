@@ -2,6 +2,7 @@
 //! names, so the proxy is given one of its own in a mount namespace: that takes root.
 
 use super::folder::Folder;
+use super::unchecked;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::path::PathBuf;
 use std::process::Command;
@@ -31,8 +32,17 @@ pub struct Names {
 }
 
 impl Names {
-    /// A server that says this of a query's first label. `None`: this machine doesn't let us.
+    /// A server that says this of a query's first label. `None`: this machine doesn't let us, which is
+    /// said.
     pub fn serve(said: impl Fn(&str) -> Said + Send + 'static) -> Option<Names> {
+        let names = Names::allowed(said);
+        if names.is_none() {
+            unchecked("a name server of its own takes root and unshare");
+        }
+        names
+    }
+
+    fn allowed(said: impl Fn(&str) -> Said + Send + 'static) -> Option<Names> {
         static NEXT: AtomicU8 = AtomicU8::new(1);
         let [_, _, high, low] = std::process::id().to_be_bytes();
         // An address nobody else has: the port is the same for all.
