@@ -4,6 +4,7 @@ use crate::config::address;
 use crate::config::mistake::Mistake;
 use crate::config::node::Node;
 use crate::config::pacing;
+use crate::config::rules;
 use crate::config::section::{Report, Section};
 use crate::config::sense;
 use crate::config::settings::{Config, LogFormat, LogLevel, PublicPart};
@@ -146,6 +147,7 @@ fn repeats(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     let retry_after = top.below("retry_after", report);
     retry_after.read("max", &mut to.retry_after_max, value::duration, report);
     config.verdicts = verdicts::read(top, report);
+    config.rules = rules::read(top, report);
 }
 
 /// Spec section 7. What the configuration names itself comes after.

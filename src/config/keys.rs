@@ -25,6 +25,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "verdicts",
             "tunnel",
             "scopes",
+            "rules",
             "limits",
             "warn",
             "tls",
@@ -94,6 +95,10 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
     ),
     ("scopes.*.backoff", BACKOFF),
     (
+        "rules.*",
+        &["name", "when", "scopes", "cost", "preset", "track", "classify", "consumed", "remaining"],
+    ),
+    (
         "limits",
         &[
             "held",
@@ -125,7 +130,6 @@ const BACKOFF: &[&str] =
 /// is worse than none.
 const LATER: &[&str] = &[
     "verdicts.*.answer",
-    "rules",
     "accounts",
     "routes",
     "robots",

@@ -68,6 +68,11 @@ impl<'a> Section<'a> {
         Section::new("verdicts.*", format!("verdicts.{}", entry.key), Some(&entry.node), report)
     }
 
+    /// The section of one rule in `rules`, which is a list.
+    pub fn rule(place: usize, node: &'a Node, report: &mut Report) -> Section<'a> {
+        Section::new("rules.*", format!("rules[{place}]"), Some(node), report)
+    }
+
     fn new(name: &str, path: String, node: Option<&'a Node>, report: &mut Report) -> Section<'a> {
         let entries = entries(&path, node, report);
         let known = keys::of(name);
@@ -99,6 +104,22 @@ impl<'a> Section<'a> {
     /// The lines of a map whose keys are names.
     pub fn named(&self, key: &str, report: &mut Report) -> &'a [Entry] {
         entries(&keys::join(&self.path, key), self.node(key), report)
+    }
+
+    /// The items of a list of sections; one section is a list of one.
+    pub fn listed(&self, key: &str, report: &mut Report) -> &'a [Node] {
+        let Some(node) = self.node(key) else { return &[] };
+        report.given.insert(keys::join(&self.path, key), node.place.clone());
+        match &node.value {
+            Value::List(nodes) => nodes,
+            Value::Map(_) => std::slice::from_ref(node),
+            Value::Scalar { kind: Scalar::Null, .. } => &[],
+            Value::Scalar { .. } => {
+                let message = format!("`{}` is a list of sections", keys::join(&self.path, key));
+                report.mistakes.push(Mistake::error(message, &node.place, "each begins with `- `"));
+                &[]
+            }
+        }
     }
 
     fn node(&self, key: &str) -> Option<&'a Node> {

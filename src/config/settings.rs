@@ -8,6 +8,7 @@ use crate::judge::amend::Amendments;
 use crate::net::settings::{Destinations, Reach, Resolve, Roots};
 use crate::pace::rules::PaceRules;
 use crate::pace::scope::Scope;
+use crate::policy::rules::Rules;
 use crate::state::limits::Limits;
 use ipnet::IpNet;
 use std::collections::HashMap;
@@ -47,6 +48,8 @@ pub struct Config {
     pub heads: HeadLimits,
     /// What is changed in the table of verdicts.
     pub verdicts: Amendments,
+    /// Which requests go by what.
+    pub rules: Arc<Rules>,
     /// One line in the log when more requests than this are held.
     pub warn_held: usize,
     /// How long attempts under way may go on after the order to stop.
@@ -148,6 +151,7 @@ impl Default for Config {
             buffers: Buffers::default(),
             heads: HeadLimits { bytes: 64 * 1024, fields: 200 },
             verdicts: Amendments::default(),
+            rules: Arc::default(),
             warn_held: 500,
             shutdown_grace: Duration::from_secs(25),
             metrics_host_limit: 200,
