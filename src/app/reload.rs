@@ -123,6 +123,7 @@ pub(in crate::app) fn terms(config: &Config, own: &[SocketAddr], pool: Pool) -> 
         admission: Admission::new(config.clients.clone().unwrap_or_default()),
         warn_held: config.warn_held,
         verdicts: config.verdicts.clone(),
+        rules: config.rules.clone(),
     }
 }
 

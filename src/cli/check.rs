@@ -87,8 +87,12 @@ mod tests {
 
     #[test]
     fn the_files_we_ship_are_good() {
-        for file in ["config/example.yaml", "config/minimal.yaml"] {
-            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let examples = std::fs::read_dir(root.join("config/examples")).expect("a folder");
+        let examples: Vec<_> = examples.map(|entry| entry.expect("a file").path()).collect();
+        assert!(examples.len() >= 6, "{examples:?}");
+        let own = ["config/example.yaml", "config/minimal.yaml"].map(|file| root.join(file));
+        for file in own.into_iter().chain(examples) {
             let sources = Sources { file: Some(file), ..Sources::default() };
             assert_eq!(check(sources, Format::Human, true, &mut std::io::empty()).1, 0);
         }

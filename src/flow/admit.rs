@@ -7,6 +7,7 @@ use crate::flow::ending::{Case, Ending};
 use crate::flow::here;
 use crate::flow::interim::Interim;
 use crate::flow::job::{Job, Limits, Tries};
+use crate::flow::planned;
 use crate::flow::record::{Facts, Trip};
 use crate::flow::reply::{Asked, date, reply};
 use crate::flow::session::{Caller, Session};
@@ -23,8 +24,7 @@ use crate::net::headers::target::{RequestTarget, Scheme, Tunnel};
 use crate::net::headers::via::Circle;
 use crate::net::outbound::Outbound;
 use crate::net::target::Target;
-use crate::pace::claims::Claims;
-use crate::pace::scope::{Client, Scope};
+use crate::pace::scope::Client;
 use crate::policy::user::ProxyUser;
 use crate::policy::wishes::Wishes;
 use http::header::{
@@ -246,11 +246,14 @@ fn job(
     accepted: Tick,
 ) -> Job {
     let Journey { target, version, upgrade, caller, wishes, accept, on_upgrade } = journey;
-    let preset = wishes.preset.unwrap_or(terms.preset);
+    let known = (caller.label.as_deref(), wishes.tag.as_deref());
+    let plan = planned::plan(flow, &terms, &target, &parts, known);
+    let ruled = plan.as_ref().and_then(|plan| plan.preset);
+    let preset = wishes.preset.or(ruled).unwrap_or(terms.preset);
     let limits = Limits::new(accepted, (preset, terms.preset), &terms.retry, &wishes);
     let replay = Replay::new(body, terms.buffers.replay_body, &flow.replays);
     let interim = Interim::heard_by(&session.presence, version, &parts.headers);
-    let claims = Claims::of(Scope::of(&target.host));
+    let claims = planned::claims(&target.host, plan.as_deref());
     let facts = Facts {
         host: target.host.clone(),
         method: parts.method.clone(),
@@ -275,6 +278,7 @@ fn job(
         presence: session.presence.clone(),
         client: caller.client,
         claims,
+        plan,
         wishes,
         preset,
         limits,

@@ -5,9 +5,10 @@ use crate::clock::Tick;
 use crate::flow::gather::{Gathered, gather};
 use crate::flow::job::{Job, Share};
 use crate::flow::journal::Start;
+use crate::flow::planned;
 use crate::flow::settings::{Preset, Via};
 use crate::flow::works::Flow;
-use crate::judge::classify::classify;
+use crate::judge::classify::classify_as;
 use crate::judge::outcome::{Answer, Fault, FaultKind, Outcome, Sent};
 use crate::judge::verdict::{Class, PaceMove, Repeat};
 use crate::net::exchange::{Exchanged, Limits};
@@ -208,7 +209,8 @@ async fn read(flow: &Flow, job: &Job, response: Response<Inbound>) -> Came {
 fn may_be_discarded(flow: &Flow, job: &Job, parts: &response::Parts) -> bool {
     let wall = flow.clock.wall();
     let answer = Answer { status: parts.status, headers: &parts.headers, arrived: wall };
-    let verdict = classify(&Outcome::Answer(answer), &job.terms.measure()).verdict;
+    let said = planned::status(job, parts.status, &parts.headers);
+    let verdict = classify_as(&Outcome::Answer(answer), said, &job.terms.measure()).verdict;
     verdict.repeat == Repeat::InWindow
         && job.is_repeatable(Sent::Perhaps, job.terms.retry.unsafe_methods)
 }

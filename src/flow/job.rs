@@ -15,6 +15,7 @@ use crate::net::outbound::Outbound;
 use crate::net::target::Target;
 use crate::pace::claims::Claims;
 use crate::pace::scope::Client;
+use crate::policy::plan::Plan;
 use crate::policy::wishes::Wishes;
 use crate::state::mark::Mark;
 use crate::state::ticket::Ticket;
@@ -44,6 +45,8 @@ pub struct Job {
     pub client: Client,
     /// What shares its pace.
     pub claims: Claims,
+    /// What rules say of it; `None`: nothing.
+    pub plan: Option<Box<Plan>>,
     pub wishes: Wishes,
     pub preset: Preset,
     pub limits: Limits,

@@ -14,6 +14,7 @@ pub mod intercept;
 pub mod interim;
 pub mod job;
 pub mod journal;
+pub mod planned;
 pub mod presence;
 pub mod record;
 pub mod reply;

@@ -6,13 +6,14 @@ use crate::clock::Tick;
 use crate::flow::attempt::{Attempted, Came, Whole, given_up};
 use crate::flow::ending::{Case, Ending};
 use crate::flow::job::{Job, LastAnswer, Share};
+use crate::flow::planned;
 use crate::flow::settings::Preset;
 use crate::flow::works::Flow;
 use crate::judge::again::{self, Bounds, Next, Standing, Why, Wish};
-use crate::judge::classify::{Judged, classify};
+use crate::judge::classify::{Judged, classify_as};
 use crate::judge::outcome::{Answer, Fault, Outcome, Sent};
 use crate::judge::page::{self, Evidence};
-use crate::judge::verdict::{Class, PaceMove, Verdict};
+use crate::judge::verdict::{Class, PaceMove};
 use crate::metrics::labels::{self, Final};
 use crate::net::inbound::Inbound;
 use crate::state::permit::Permit;
@@ -49,7 +50,7 @@ pub enum Delivery {
 pub fn settle(flow: &Flow, job: &mut Job, attempted: Attempted) -> Course {
     let Attempted { mut permit, came, timing } = attempted;
     flow.timed(&timing);
-    let judged = match &came {
+    let meant = match &came {
         Came::Left { headless } => {
             let class = given_up(flow, job, &mut permit, *headless);
             job.tries.class = Some(class);
@@ -63,20 +64,43 @@ pub fn settle(flow: &Flow, job: &mut Job, attempted: Attempted) -> Course {
         Came::Whole(whole) => answered(flow, job, whole.parts.status, &whole.parts.headers),
         Came::Flowing { parts, .. } => answered(flow, job, parts.status, &parts.headers),
         Came::Switched(response) => answered(flow, job, response.status(), response.headers()),
-        Came::Fault(fault) => judge(flow, job, &Outcome::Fault(fault)),
+        Came::Fault(fault) => Meant {
+            judged: judge(flow, job, &Outcome::Fault(fault), None),
+            status: None,
+            tracked: tracked(job),
+        },
     };
-    let lesson = teach(flow, job, &mut permit, &judged.verdict, status(&came));
-    let next = decide(flow, job, &came, &judged.verdict, lesson);
+    let Meant { judged, .. } = &meant;
+    let lesson = teach(flow, job, &mut permit, &meant);
+    let next = decide(flow, job, &came, &meant, lesson);
     job.tries.class = Some(judged.verdict.class);
-    go_on(flow, job, permit, came, &judged, next)
+    go_on(flow, job, permit, came, judged, next)
 }
 
-fn answered(flow: &Flow, job: &Job, status: StatusCode, headers: &HeaderMap) -> Judged {
-    judge(flow, job, &Outcome::Answer(Answer { status, headers, arrived: flow.clock.wall() }))
+/// What an attempt meant.
+struct Meant {
+    judged: Judged,
+    /// The status that an answer was judged as.
+    status: Option<StatusCode>,
+    /// Whether it teaches the pace.
+    tracked: bool,
 }
 
-fn judge(flow: &Flow, job: &Job, outcome: &Outcome<'_>) -> Judged {
-    let judged = classify(outcome, &job.terms.measure());
+fn answered(flow: &Flow, job: &Job, status: StatusCode, headers: &HeaderMap) -> Meant {
+    let answer = Answer { status, headers, arrived: flow.clock.wall() };
+    let said = planned::said(flow, job, status, headers);
+    let tracked = tracked(job) && !said.as_ref().is_some_and(|said| said.untracked);
+    let said = said.and_then(|said| StatusCode::from_u16(said.status?).ok());
+    let judged = judge(flow, job, &Outcome::Answer(answer), said);
+    Meant { judged, status: Some(said.unwrap_or(status)), tracked }
+}
+
+fn tracked(job: &Job) -> bool {
+    job.preset != Preset::Off && job.plan.as_ref().is_none_or(|plan| plan.track)
+}
+
+fn judge(flow: &Flow, job: &Job, outcome: &Outcome<'_>, said: Option<StatusCode>) -> Judged {
+    let judged = classify_as(outcome, said, &job.terms.measure());
     for (field, read) in judged.hints.results() {
         flow.meter.hint(field.word(), read.word());
     }
@@ -93,26 +117,11 @@ struct Taught {
     now: Tick,
 }
 
-/// The status of an answer.
-fn status(came: &Came) -> Option<StatusCode> {
-    match came {
-        Came::Whole(whole) => Some(whole.parts.status),
-        Came::Flowing { parts, .. } => Some(parts.status),
-        Came::Switched(response) => Some(response.status()),
-        Came::Fault(_) | Came::Left { .. } | Came::Late { .. } => None,
-    }
-}
-
-fn teach(
-    flow: &Flow,
-    job: &mut Job,
-    permit: &mut Permit,
-    verdict: &Verdict,
-    status: Option<StatusCode>,
-) -> Taught {
+fn teach(flow: &Flow, job: &mut Job, permit: &mut Permit, meant: &Meant) -> Taught {
     let now = flow.clock.now();
+    let verdict = &meant.judged.verdict;
     flow.meter.attempt(&job.target.host, verdict.class);
-    if job.preset == Preset::Off {
+    if !meant.tracked {
         return Taught { own: false, scope_waits: false, now };
     }
     let seen = permit.evidence(job.tries.failed, job.tries.mark);
@@ -131,7 +140,7 @@ fn teach(
     }
     let lesson = Lesson {
         pause: verdict.pause,
-        status: status.map(|status| job.terms.verdicts.meant(status).as_u16()),
+        status: meant.status.map(|status| job.terms.verdicts.meant(status).as_u16()),
         excused: own || ours,
         ..Lesson::new(verdict.class, pace)
     };
@@ -143,14 +152,16 @@ fn teach(
     Taught { own, scope_waits: learned.slows, now }
 }
 
-fn decide(flow: &Flow, job: &Job, came: &Came, verdict: &Verdict, taught: Taught) -> Next {
+fn decide(flow: &Flow, job: &Job, came: &Came, meant: &Meant, taught: Taught) -> Next {
     if job.preset == Preset::Off {
         return Next::Deliver;
     }
+    let verdict = &meant.judged.verdict;
     let (sent, status) = match came {
         Came::Fault(fault) => (fault.sent, None),
-        Came::Whole(whole) => (Sent::Perhaps, Some(whole.parts.status.as_u16())),
-        Came::Flowing { parts, .. } => (Sent::Perhaps, Some(parts.status.as_u16())),
+        Came::Whole(_) | Came::Flowing { .. } => {
+            (Sent::Perhaps, meant.status.map(|status| status.as_u16()))
+        }
         Came::Switched(_) | Came::Left { .. } | Came::Late { .. } => (Sent::Perhaps, None),
     };
     let standing = Standing {

@@ -13,6 +13,7 @@ use crate::net::headers::request::HeadLimits;
 use crate::net::pool::Pool;
 use crate::net::target::Target;
 use crate::policy::access::{Admission, Destinations, Refusal};
+use crate::policy::rules::Rules;
 use arc_swap::ArcSwap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub struct Terms {
     pub warn_held: usize,
     /// What the configuration changes in the table of verdicts.
     pub verdicts: Amendments,
+    /// Which requests go by what.
+    pub rules: Arc<Rules>,
 }
 
 impl Terms {

@@ -48,6 +48,7 @@ pub(crate) struct Inner {
     first_bytes: Histogram,
     /// Sent discarded, sent final, received discarded, received final.
     bytes: [IntCounter; 4],
+    rule_failures: IntCounter,
     overflow: IntCounter,
 }
 
@@ -134,6 +135,7 @@ impl Meter {
                 byte(Flow::Received, Final::No),
                 byte(Flow::Received, Final::Yes),
             ],
+            rule_failures: register.counter("rule_failures_total"),
             overflow: register.counter("host_label_overflow_total"),
             scrape: Scrape::new(register, ladder),
         };
@@ -255,6 +257,11 @@ impl Meter {
     /// A server named a wait in `header`; `result` is what reading it came to (`signals.md`).
     pub fn hint(&self, header: &'static str, result: &'static str) {
         self.inner.hints.with_label_values(&[header, result]).inc();
+    }
+
+    /// A rule did not apply, for an expression of it came to nothing.
+    pub fn rule_failed(&self) {
+        self.inner.rule_failures.inc();
     }
 
     /// A CONNECT has been decided.

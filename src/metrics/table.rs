@@ -58,7 +58,7 @@ const fn histogram(
 }
 
 /// Every family.
-pub const FAMILIES: [Family; 40] = [
+pub const FAMILIES: [Family; 41] = [
     counter("requests_total", &["host", "outcome"], "Requests answered or left, by outcome."),
     counter("responses_total", &["code", "source"], "Answers to clients, by status and origin."),
     histogram("request_duration_seconds", &["outcome"], "Head read to last byte, waits included."),
@@ -84,6 +84,7 @@ pub const FAMILIES: [Family; 40] = [
     counter("client_gone_total", &["phase"], "Clients that left before their answer ended."),
     histogram("client_patience_seconds", &[], "How long clients that left had waited."),
     counter("hints_total", &["header", "result"], "Waits named by servers, by what was read."),
+    counter("rule_failures_total", &[], "Rules that did not apply: an expression came to nothing."),
     histogram("start_error_seconds", &[], "How long after its slot a held request started."),
     counter("grants_total", &[], "Claims granted from a line."),
     counter("wakeups_total", &[], "Held requests woken."),

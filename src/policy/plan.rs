@@ -29,7 +29,7 @@ pub struct Said {
     pub status: Option<u16>,
     /// So much more was spent in a scope than was thought; less, if it is negative.
     pub consumed: Vec<(String, f64)>,
-    /// So much is left in a scope.
+    /// So much is left in a scope; never less than nothing.
     pub remaining: Vec<(String, f64)>,
     /// It does not teach the pace.
     pub untracked: bool,

@@ -29,6 +29,7 @@ mod quotas_told;
 mod rebinding;
 mod reload;
 mod reports;
+mod ruled;
 mod second;
 mod second_origins;
 mod secrets;

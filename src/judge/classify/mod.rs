@@ -33,11 +33,21 @@ pub struct Judged {
 
 /// What an outcome means.
 pub fn classify(outcome: &Outcome<'_>, measure: &Measure<'_>) -> Judged {
+    classify_as(outcome, None, measure)
+}
+
+/// What an outcome means if its answer is judged as if it had another status.
+pub fn classify_as(
+    outcome: &Outcome<'_>,
+    said: Option<StatusCode>,
+    measure: &Measure<'_>,
+) -> Judged {
     let amendments = measure.amendments;
     let withheld = matches!(outcome, Outcome::Answer(answer) if is_withheld(answer));
     let outcome = &match outcome {
         Outcome::Answer(answer) => {
-            Outcome::Answer(Answer { status: amendments.meant(answer.status), ..*answer })
+            let status = amendments.meant(said.unwrap_or(answer.status));
+            Outcome::Answer(Answer { status, ..*answer })
         }
         Outcome::Fault(fault) => Outcome::Fault(fault),
     };

@@ -135,13 +135,17 @@ impl Rules {
         if let Some(classify) = &rule.classify {
             said.status = Some(classify.status(&self.env, &moment)?);
         }
-        for (charges, to) in
-            [(&rule.consumed, &mut said.consumed), (&rule.remaining, &mut said.remaining)]
-        {
+        for (charges, to, is_left) in [
+            (&rule.consumed, &mut said.consumed, false),
+            (&rule.remaining, &mut said.remaining, true),
+        ] {
             for (name, amount) in charges {
                 for (scope, _) in name.all(&self.env, &moment)? {
                     let moment = Moment { charged: plan.charge(&scope), ..moment };
                     let amount = amount.number(&self.env, &moment)?;
+                    if is_left && amount < 0.0 {
+                        continue;
+                    }
                     to.retain(|(named, _)| *named != scope);
                     to.push((scope, amount));
                 }

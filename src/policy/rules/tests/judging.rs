@@ -71,6 +71,8 @@ fn what_was_spent_is_corrected_by_what_an_answer_says() {
     assert_eq!(found.consumed, [("cost".to_owned(), 2.5)]);
     assert_eq!(found.remaining, [("api.example".to_owned(), 88.0)]);
     assert!(found.failures.is_empty());
+    let nothing = said(&rules, 200, &[("x-left", "-1")]);
+    assert!(nothing.remaining.is_empty() && nothing.failures.is_empty(), "it says nothing");
     let found = said(&rules, 200, &[("x-left", "many")]);
     assert_eq!(found.consumed, [("cost".to_owned(), 0.0)]);
     assert_eq!((found.remaining.len(), found.failures.len()), (0, 1), "{:?}", found.failures);

@@ -1,0 +1,130 @@
+//! What the rules of the configuration say of a request and of its answers: asked here, in the words
+//! of a journey.
+//!
+//! This file must not know how rules are written, nor what a scope's pace is.
+
+use crate::flow::job::Job;
+use crate::flow::terms::Terms;
+use crate::flow::works::Flow;
+use crate::net::target::Target;
+use crate::pace::claims::{Asked, Claims};
+use crate::pace::quota::{Cost, Reconcile};
+use crate::pace::scope::{Host, Scope};
+use crate::policy::plan::{Failure, Plan, Said};
+use crate::policy::rules::facts::{Facts, ResponseFacts};
+use http::{HeaderMap, StatusCode, request};
+
+/// What rules say of a request whose head is ready to travel. Without any rule: one branch.
+pub fn plan(
+    flow: &Flow,
+    terms: &Terms,
+    target: &Target,
+    head: &request::Parts,
+    (client, tag): (Option<&str>, Option<&str>),
+) -> Option<Box<Plan>> {
+    if terms.rules.is_empty() {
+        return None;
+    }
+    let plan = terms.rules.plan(&facts(target, head, client, tag))?;
+    say(flow, terms, &plan.failures);
+    Some(Box::new(plan))
+}
+
+/// The scopes of a request: its host's, what a plan puts in its place, or both.
+pub fn claims(host: &Host, plan: Option<&Plan>) -> Claims {
+    let own = Scope::of(host);
+    let Some(plan) = plan else { return Claims::of(own) };
+    let cost = |amount: f64| Cost::new(amount).unwrap_or(Cost::ONE);
+    let own = Asked { cost: cost(plan.cost), ..Asked::new(own) };
+    let named = plan.scopes.iter().flatten().filter_map(|(name, amount)| {
+        let scope = Scope::named(name).ok()?;
+        Some(Asked { cost: cost(*amount), ..Asked::new(scope) })
+    });
+    let all = plan.adds.then(|| own.clone()).into_iter().chain(named);
+    let mut claims = Claims::new(all).unwrap_or(Claims { first: own, rest: Vec::new() });
+    narrowest_learn(&mut claims);
+    claims
+}
+
+/// Of a chain of names one within another only the narrowest learns (spec section 5).
+fn narrowest_learn(claims: &mut Claims) {
+    if claims.is_single() {
+        return;
+    }
+    let names: Vec<Scope> = claims.iter().map(|asked| asked.scope.clone()).collect();
+    for asked in std::iter::once(&mut claims.first).chain(&mut claims.rest) {
+        let wide = asked.scope.as_str();
+        let above = |name: &Scope| {
+            let label = name.as_str().strip_suffix(wide);
+            label.is_some_and(|label| label.ends_with('.'))
+        };
+        asked.learns &= !names.iter().any(above);
+    }
+}
+
+/// The status an answer is judged as, if rules say one.
+pub fn status(job: &Job, status: StatusCode, headers: &HeaderMap) -> Option<StatusCode> {
+    let plan = job.plan.as_deref().filter(|plan| !plan.answers.is_empty())?;
+    let response = ResponseFacts { status: status.as_u16(), headers };
+    let said = job.terms.rules.status(plan, &of(job), &response)?;
+    StatusCode::from_u16(said).ok()
+}
+
+/// What rules say of an answer; nothing for nearly all requests.
+pub fn said(flow: &Flow, job: &Job, status: StatusCode, headers: &HeaderMap) -> Option<Said> {
+    let plan = job.plan.as_deref().filter(|plan| !plan.answers.is_empty())?;
+    let response = ResponseFacts { status: status.as_u16(), headers };
+    let said = job.terms.rules.judge(plan, &of(job), &response);
+    say(flow, &job.terms, &said.failures);
+    let corrections = [
+        (&said.consumed, Reconcile::Consumed as fn(f64) -> Reconcile),
+        (&said.remaining, Reconcile::Remaining),
+    ];
+    for (named, correction) in corrections {
+        for (name, amount) in named {
+            if let Ok(scope) = Scope::named(name) {
+                flow.gate.reconcile(&scope, correction(*amount));
+            }
+        }
+    }
+    Some(said)
+}
+
+fn of(job: &Job) -> Facts<'_> {
+    let known = &job.trip.facts;
+    facts(&job.target, &job.outbound.head, known.label.as_deref(), known.tag.as_deref())
+}
+
+fn facts<'a>(
+    target: &'a Target,
+    head: &'a request::Parts,
+    client: Option<&'a str>,
+    tag: Option<&'a str>,
+) -> Facts<'a> {
+    Facts {
+        method: head.method.as_str(),
+        scheme: if target.secure { "https" } else { "http" },
+        host: target.host.as_str(),
+        port: target.port,
+        path: head.uri.path(),
+        query: head.uri.query().unwrap_or_default(),
+        headers: &head.headers,
+        client: client.unwrap_or_default(),
+        tag: tag.unwrap_or_default(),
+    }
+}
+
+/// Counts rules that came to nothing; each is in the log once.
+fn say(flow: &Flow, terms: &Terms, failures: &[Failure]) {
+    for Failure { rule, why } in failures {
+        flow.meter.rule_failed();
+        let rule = terms.rules.name(*rule);
+        if flow.first_time(format!("rule {rule}")) {
+            tracing::warn!(
+                rule,
+                why,
+                "a rule does not apply: an expression of it came to nothing for a request; said once per rule"
+            );
+        }
+    }
+}
