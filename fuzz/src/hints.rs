@@ -1,17 +1,19 @@
 //! The waits that origins name, and what the table of verdicts makes of them.
 //!
 //! Input: two bytes of the status, one of the cap, four of our clock; `Date`; lines of
-//! `Retry-After`, each tried as a `RateLimit` too.
+//! `Retry-After`, each tried as a `RateLimit` and as an older field too.
 
 use http::StatusCode;
-use http::header::{DATE, HeaderMap, HeaderValue, RETRY_AFTER};
+use http::header::{DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use pacegate::judge::amend::Amendments;
 use pacegate::judge::classify::{Judged, Measure, classify};
-use pacegate::judge::hints::HintResult;
+use pacegate::judge::hints::older::older;
 use pacegate::judge::hints::rate_limit::{RATELIMIT, rate_limit};
 use pacegate::judge::hints::retry_after::retry_after;
+use pacegate::judge::hints::{Hint, HintResult, Manner};
 use pacegate::judge::outcome::{Answer, Outcome};
 use pacegate::judge::verdict::PaceMove;
+use std::ops::RangeInclusive;
 use std::time::{Duration, UNIX_EPOCH};
 
 pub fn body(data: &[u8]) {
@@ -45,25 +47,45 @@ pub fn body(data: &[u8]) {
     plain_seconds(&answer_of(&headers, arrived), most);
 }
 
-/// A rate limit names a wait within a day, and never makes anybody faster.
+/// A quota names a wait within a day, and never makes anybody faster.
 fn quota(line: &HeaderValue, answer: &Answer<'_>, most: Duration) {
     let without = judge(&Answer { headers: &HeaderMap::new(), ..*answer }, most);
     let headers = HeaderMap::from_iter([(RATELIMIT, line.clone())]);
-    let answer = Answer { headers: &headers, ..*answer };
-    if let Some(wait) = rate_limit(&answer, most).and_then(|hint| hint.wait) {
-        let longest = most.min(Duration::from_secs(86_400));
-        assert!((Duration::from_secs(1)..=longest).contains(&wait), "{wait:?} of {most:?}");
+    let list = Answer { headers: &headers, ..*answer };
+    let least = Duration::from_secs(1);
+    check(rate_limit(&list, &manner(most, false)), least..=most);
+    never_faster(&without, &judge(&list, most), answer.status);
+    let fields = ["x-ratelimit-remaining", "x-ratelimit-limit", "x-ratelimit-reset"];
+    let mut headers: HeaderMap =
+        fields.map(|name| (HeaderName::from_static(name), line.clone())).into_iter().collect();
+    for left in [line.clone(), HeaderValue::from_static("0")] {
+        headers.insert(fields[0], left);
+        let older_fields = Answer { headers: &headers, ..*answer };
+        check(older(&older_fields, &manner(most, true)), Duration::from_nanos(1)..=most);
+        never_faster(&without, &judge(&older_fields, most), answer.status);
     }
-    never_faster(&without, &judge(&answer, most), answer.status);
+}
+
+fn check(hint: Option<Hint>, bounds: RangeInclusive<Duration>) {
+    if let Some(wait) = hint.and_then(|hint| hint.wait) {
+        assert!(bounds.contains(&wait) && wait.as_secs() <= 86_400, "{wait:?} in {bounds:?}");
+    }
+}
+
+fn manner(most: Duration, preemptive: bool) -> Manner<'static> {
+    Manner { most, preemptive, profile: None }
 }
 
 fn value(line: &[u8]) -> Option<HeaderValue> {
     HeaderValue::from_bytes(line).ok()
 }
 
-fn judge(answer: &Answer<'_>, retry_after_max: Duration) -> Judged {
+fn judge(answer: &Answer<'_>, most: Duration) -> Judged {
     let amendments = Amendments::default();
-    classify(&Outcome::Answer(*answer), &Measure { retry_after_max, amendments: &amendments })
+    classify(
+        &Outcome::Answer(*answer),
+        &Measure { hints: manner(most, false), amendments: &amendments },
+    )
 }
 
 /// Nothing that an origin writes makes its pace faster than its status alone, or a request's repeats
@@ -78,7 +100,7 @@ fn never_faster(without: &Judged, with: &Judged, status: StatusCode) {
     assert!(without.verdict.pause.is_none());
     assert!(with.withheld == without.withheld);
     if let Some(pause) = with.verdict.pause {
-        assert!(pause >= Duration::from_secs(1));
+        assert!(!pause.is_zero());
     }
 }
 

@@ -6,6 +6,7 @@ use super::config::{placed, read};
 use http::{HeaderMap, StatusCode};
 use pacegate::judge::amend::{Amendments, changeable, stand_in};
 use pacegate::judge::classify::{Measure, classify};
+use pacegate::judge::hints::Manner;
 use pacegate::judge::outcome::{Answer, Fault, FaultKind, Outcome, Sent};
 use pacegate::judge::verdict::{Class, PaceMove, Repeat};
 use std::time::{Duration, UNIX_EPOCH};
@@ -46,7 +47,8 @@ fn check(amendments: &Amendments) {
 type Short = (Class, PaceMove, Repeat);
 
 fn judge(outcome: &Outcome<'_>, amendments: &Amendments) -> Short {
-    let measure = Measure { retry_after_max: Duration::from_secs(3600), amendments };
+    let hints = Manner { most: Duration::from_secs(3600), preemptive: false, profile: None };
+    let measure = Measure { hints, amendments };
     let verdict = classify(outcome, &measure).verdict;
     (verdict.class, verdict.pace, verdict.repeat)
 }

@@ -96,14 +96,19 @@ pub fn host_of(node: &Node) -> Read<Host> {
 /// A name to pass through: a host, or `*.example` for all below.
 pub fn name_pattern(node: &Node) -> Read<String> {
     let text = text(node)?;
+    match pattern(text) {
+        Ok(pattern) => Ok(pattern),
+        Err(hint) => wrong(node, format!("has no name in `{}`", short(text)), hint),
+    }
+}
+
+/// A host, or `*.example` for all below; or what to write instead.
+pub fn pattern(text: &str) -> Result<String, String> {
     let (star, name) = match text.strip_prefix("*.") {
         Some(name) => ("*.", name),
         None => ("", text),
     };
-    match host(name) {
-        Ok(host) => Ok(format!("{star}{host}")),
-        Err(hint) => wrong(node, format!("has no name in `{}`", short(text)), hint),
-    }
+    host(name).map(|host| format!("{star}{host}"))
 }
 
 /// Where a name of `resolve` goes: an address, or an address and port.

@@ -10,6 +10,7 @@ use crate::config::sense;
 use crate::config::settings::{Config, LogFormat, LogLevel, PublicPart};
 use crate::config::value::{self, Read, wrong};
 use crate::config::verdicts;
+use crate::config::waits;
 use crate::flow::settings::{
     ControlHeaders, Preset, ResponseHeaders, Retry, Share, Unsafe, Via, WindowClose,
 };
@@ -144,8 +145,7 @@ fn repeats(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     retry.read("min_attempt", &mut to.min_attempt, value::duration, report);
     let which = [("never", Unsafe::Never), ("always", Unsafe::Always)];
     retry.read("unsafe", &mut to.unsafe_methods, |node| value::word(node, &which), report);
-    let retry_after = top.below("retry_after", report);
-    retry_after.read("max", &mut to.retry_after_max, value::duration, report);
+    waits::read(top, config, report);
     config.verdicts = verdicts::read(top, report);
     config.rules = rules::read(top, report);
 }

@@ -72,7 +72,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "unsafe",
         ],
     ),
-    ("retry_after", &["max"]),
+    ("retry_after", &["max", "preemptive", "profiles"]),
     ("verdicts.*", &["match", "pace", "repeat"]),
     ("tunnel", &["hold", "idle", "deny_ports"]),
     (
@@ -138,8 +138,6 @@ const LATER: &[&str] = &[
     "state_file",
     "admin.token_file",
     "pace.scope",
-    "retry_after.preemptive",
-    "retry_after.profiles",
     "limits.response_body",
     "scopes.*.idle",
 ];

@@ -18,6 +18,7 @@ mod sense;
 pub mod settings;
 mod value;
 mod verdicts;
+mod waits;
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use crate::flow::settings::{
     Buffers, ControlHeaders, Intercept, Manners, Preset, ResponseHeaders, Retry, Tunnel, Via,
 };
 use crate::judge::amend::Amendments;
+use crate::judge::hints::profile::Profiles;
 use crate::net::settings::{Destinations, Reach, Resolve, Roots};
 use crate::pace::rules::PaceRules;
 use crate::pace::scope::Scope;
@@ -50,6 +51,8 @@ pub struct Config {
     pub verdicts: Amendments,
     /// Which requests go by what.
     pub rules: Arc<Rules>,
+    /// `retry_after.profiles`.
+    pub profiles: Profiles,
     /// One line in the log when more requests than this are held.
     pub warn_held: usize,
     /// How long attempts under way may go on after the order to stop.
@@ -152,6 +155,7 @@ impl Default for Config {
             heads: HeadLimits { bytes: 64 * 1024, fields: 200 },
             verdicts: Amendments::default(),
             rules: Arc::default(),
+            profiles: Profiles::default(),
             warn_held: 500,
             shutdown_grace: Duration::from_secs(25),
             metrics_host_limit: 200,

@@ -35,6 +35,8 @@ pub struct Retry {
     pub unsafe_methods: Unsafe,
     /// `retry_after.max`.
     pub retry_after_max: Duration,
+    /// `retry_after.preemptive`: little left of a quota spaces the requests to come.
+    pub preemptive: bool,
 }
 
 impl Default for Retry {
@@ -50,6 +52,7 @@ impl Default for Retry {
             min_attempt: Duration::from_millis(500),
             unsafe_methods: Unsafe::Never,
             retry_after_max: Duration::from_secs(3600),
+            preemptive: false,
         }
     }
 }

@@ -100,7 +100,7 @@ fn tracked(job: &Job) -> bool {
 }
 
 fn judge(flow: &Flow, job: &Job, outcome: &Outcome<'_>, said: Option<StatusCode>) -> Judged {
-    let judged = classify_as(outcome, said, &job.terms.measure());
+    let judged = classify_as(outcome, said, &job.terms.measure(&job.target.host));
     for (field, read) in judged.hints.results() {
         flow.meter.hint(field.word(), read.word());
     }

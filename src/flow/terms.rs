@@ -9,9 +9,12 @@ use crate::flow::settings::{
 };
 use crate::judge::amend::Amendments;
 use crate::judge::classify::Measure;
+use crate::judge::hints::Manner;
+use crate::judge::hints::profile::Profiles;
 use crate::net::headers::request::HeadLimits;
 use crate::net::pool::Pool;
 use crate::net::target::Target;
+use crate::pace::scope::Host;
 use crate::policy::access::{Admission, Destinations, Refusal};
 use crate::policy::rules::Rules;
 use arc_swap::ArcSwap;
@@ -42,12 +45,19 @@ pub struct Terms {
     pub verdicts: Amendments,
     /// Which requests go by what.
     pub rules: Arc<Rules>,
+    /// `retry_after.profiles`.
+    pub profiles: Profiles,
 }
 
 impl Terms {
-    /// What verdicts go by.
-    pub fn measure(&self) -> Measure<'_> {
-        Measure { retry_after_max: self.retry.retry_after_max, amendments: &self.verdicts }
+    /// What verdicts on a host go by.
+    pub fn measure(&self, host: &Host) -> Measure<'_> {
+        let hints = Manner {
+            most: self.retry.retry_after_max,
+            preemptive: self.retry.preemptive,
+            profile: self.profiles.of(host.as_str()),
+        };
+        Measure { hints, amendments: &self.verdicts }
     }
 
     /// Refuses a target that needs no look-up to be refused.

@@ -195,15 +195,16 @@ async fn dial(
     let dialled = connect.terms.pool.dial(&mut permit, &connect.target).await;
     let (class, pace) = match &dialled {
         Ok(_) => (Class::Served, PaceMove::StepDown),
-        Err(fault) => judged(&connect.terms, fault),
+        Err(fault) => judged(connect, fault),
     };
     flow.meter.attempt(&connect.target.host, class);
     flow.learn(&connect.target.host, &mut permit, Lesson::new(class, pace), flow.clock.now());
     dialled.map_err(|fault| Ending::new(Case::of(&fault.kind), fault.detail).into())
 }
 
-fn judged(terms: &Terms, fault: &Fault) -> (Class, PaceMove) {
-    let verdict = classify(&Outcome::Fault(fault), &terms.measure()).verdict;
+fn judged(connect: &Connect, fault: &Fault) -> (Class, PaceMove) {
+    let measure = connect.terms.measure(&connect.target.host);
+    let verdict = classify(&Outcome::Fault(fault), &measure).verdict;
     (verdict.class, verdict.pace)
 }
 

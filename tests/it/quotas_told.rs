@@ -150,3 +150,66 @@ fn retry_after_wins_over_the_quota() {
     let gap = arrivals[1].at.since(arrivals[0].at);
     assert!(gap >= SECOND && gap < SECOND * 15, "{gap:?}");
 }
+
+// The older fields, as GitHub, Mastodon, Reddit and X write them.
+#[test]
+fn quotas_in_the_older_fields_are_read_in_each_sites_unit() {
+    let stage = Stage::new();
+    let date = ("Date", "Fri, 15 Jan 2027 08:00:00 GMT");
+    let told = |status, fields: &[(&str, &str)]| {
+        let fields = [&[date], fields].concat();
+        fields
+            .iter()
+            .fold(Answer::status(status), |answer, (name, value)| answer.header(name, value))
+    };
+    let left = ("X-RateLimit-Remaining", "0");
+    let reset = |text| ("X-RateLimit-Reset", text);
+    stage.check("github", told(200, &[left, reset("1800000001")]), &[], Some(SECOND));
+    stage.check("mastodon", told(200, &[left, reset("2027-01-15T08:00:01Z")]), &[], Some(SECOND));
+    stage.check("reddit", told(200, &[left, reset("1.0")]), &[], Some(SECOND));
+    let x = [("x-rate-limit-remaining", "0"), ("x-rate-limit-reset", "1800000001")];
+    stage.check("x", told(200, &x), &[], Some(SECOND));
+    let plenty = [("X-RateLimit-Remaining", "9"), reset("30")];
+    stage.check("plenty", told(200, &plenty), &[], None);
+    stage.check("past", told(200, &[left, reset("1799999999")]), &[], None);
+    stage.check("never", told(200, &[left, reset("1900000000")]), &[], None);
+    for result in ["ok", "epoch", "past", "malformed"] {
+        let labels = [("header", "x-ratelimit"), ("result", result)];
+        assert!(stage.count("pacegate_hints_total", &labels) >= 1.0, "{result}");
+    }
+    // discord/discord-api-docs#5621: the span beats the moment.
+    let discord = [reset("1800000600"), ("X-RateLimit-Reset-After", "1.0")];
+    stage.origin.on("/discord", [told(429, &discord), Answer::page("good")]);
+    assert_eq!(stage.world.get(&stage.origin.url("discord", "/discord")).status, 200);
+    let arrivals = stage.origin.arrivals_for("/discord");
+    assert!(arrivals[1].at.since(arrivals[0].at) >= SECOND, "early");
+}
+
+// envoyproxy/envoy#12200: what the unit is can't be told from the number.
+#[test]
+fn a_profile_says_what_the_fields_of_a_host_mean() {
+    let profiles = "retry_after: {profiles: {a.localhost: {X-Left: remaining, X-Next: \
+                    milliseconds}, '*.b.localhost': {}}}\n";
+    let stage =
+        Stage { origin: Origin::http(), world: World::start(&format!("{CONFIG}{profiles}")) };
+    let own = Answer::page("p").header("X-Left", "0").header("X-Next", "1000");
+    stage.check("a", own, &[], Some(SECOND));
+    let usual =
+        || Answer::page("p").header("X-RateLimit-Remaining", "0").header("X-RateLimit-Reset", "1");
+    stage.check("x.b", usual(), &[], None);
+    stage.check("b", usual(), &[], Some(SECOND));
+}
+
+#[test]
+fn little_left_spaces_the_next_requests_only_where_that_is_asked_for() {
+    let answer = || {
+        Answer::page("p")
+            .header("RateLimit-Policy", "\"a\";q=60;w=60")
+            .header("RateLimit", "\"a\";r=6;t=60")
+    };
+    let told = ["\"a\";r=6;t=60"];
+    let eager = format!("{CONFIG}retry_after: {{preemptive: true}}\n");
+    let stage = Stage { origin: Origin::http(), world: World::start(&eager) };
+    stage.check("eager", answer(), &told, Some(SECOND));
+    Stage::new().check("lazy", answer(), &told, None);
+}

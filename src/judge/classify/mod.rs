@@ -6,17 +6,16 @@
 mod tests;
 
 use crate::judge::amend::Amendments;
-use crate::judge::hints::{self, HintResult, Hints};
+use crate::judge::hints::{self, HintResult, Hints, Manner};
 use crate::judge::outcome::{Answer, FaultKind, Outcome};
 use crate::judge::verdict::{Class, PaceMove, PageFault, Repeat, Verdict};
 use http::StatusCode;
-use std::time::Duration;
 
 /// What the table may be told about its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure<'a> {
-    /// `retry_after.max`: a longer wait is cut to it, and its request is answered now.
-    pub retry_after_max: Duration,
+    /// `retry_after`. A wait longer than its `most` is cut to it, and its request is answered now.
+    pub hints: Manner<'a>,
     /// `verdicts`.
     pub amendments: &'a Amendments,
 }
@@ -52,7 +51,7 @@ pub fn classify_as(
         Outcome::Fault(fault) => Outcome::Fault(fault),
     };
     let hints = match outcome {
-        Outcome::Answer(answer) => hints::read(answer, measure.retry_after_max),
+        Outcome::Answer(answer) => hints::read(answer, &measure.hints),
         Outcome::Fault(_) => Hints::default(),
     };
     let waits = hints.wait().is_some();

@@ -7,13 +7,14 @@ use crate::judge::outcome::{Fault as Failure, Sent};
 use http::HeaderMap;
 use http::header::RETRY_AFTER;
 use std::sync::LazyLock;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 static NONE: LazyLock<Amendments> = LazyLock::new(Amendments::default);
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
 
 fn measure(amendments: &Amendments) -> Measure<'_> {
-    Measure { retry_after_max: RETRY_AFTER_MAX, amendments }
+    let hints = Manner { most: RETRY_AFTER_MAX, preemptive: false, profile: None };
+    Measure { hints, amendments }
 }
 
 fn answered(status: u16, retry_after: Option<&str>) -> Judged {

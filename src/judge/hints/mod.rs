@@ -3,15 +3,30 @@
 //! Nothing an origin writes may panic, overflow, or name a moment earlier than it meant. What a wait
 //! does, and to whom, is not decided here.
 
+pub mod moment;
+pub mod older;
+pub mod profile;
 pub mod rate_limit;
 pub mod retry_after;
 #[cfg(test)]
 mod tests;
 
+use crate::judge::hints::profile::Profile;
 use crate::judge::outcome::Answer;
 use http::StatusCode;
 use http::header::{AGE, DATE};
 use std::time::{Duration, SystemTime};
+
+/// How hints are read: the configuration's `retry_after`, and what it says of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manner<'a> {
+    /// A longer wait is cut to it and read as [`HintResult::Capped`].
+    pub most: Duration,
+    /// Whether little left of a quota spaces the requests that are to come.
+    pub preemptive: bool,
+    /// What the host's fields mean, in place of what is guessed.
+    pub profile: Option<&'a Profile>,
+}
 
 /// What an answer says about waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,17 +43,20 @@ pub struct Hints {
 pub enum Field {
     RetryAfter,
     RateLimit,
+    /// What was written before there was a draft of it, and what a profile names.
+    Older,
 }
 
 impl Field {
     /// Every kind.
-    pub const ALL: [Field; 2] = [Field::RetryAfter, Field::RateLimit];
+    pub const ALL: [Field; 3] = [Field::RetryAfter, Field::RateLimit, Field::Older];
 
     /// The word for metrics.
     pub const fn word(self) -> &'static str {
         match self {
             Field::RetryAfter => "retry-after",
             Field::RateLimit => "ratelimit",
+            Field::Older => "x-ratelimit",
         }
     }
 }
@@ -56,13 +74,15 @@ impl Hints {
     }
 }
 
-/// Reads what an answer says. A wait longer than `most` (`retry_after.max`) is cut to it and read as
-/// [`HintResult::Capped`].
-pub fn read(answer: &Answer<'_>, most: Duration) -> Hints {
+/// Reads what an answer says.
+pub fn read(answer: &Answer<'_>, manner: &Manner<'_>) -> Hints {
+    let stored = is_stored(answer);
     let fields = Field::ALL.map(|field| match field {
         Field::RetryAfter if !may_name_a_wait(answer.status) => None,
-        Field::RetryAfter => retry_after::retry_after(answer, most),
-        Field::RateLimit => rate_limit::rate_limit(answer, most),
+        Field::RetryAfter => retry_after::retry_after(answer, manner.most),
+        Field::RateLimit | Field::Older if stored => None,
+        Field::RateLimit => rate_limit::rate_limit(answer, manner),
+        Field::Older => older::older(answer, manner),
     });
     let obeyed = fields.into_iter().flatten().find(|hint| hint.wait.is_some());
     Hints { obeyed, read: fields.map(|hint| hint.map(|hint| hint.read)) }
@@ -71,6 +91,11 @@ pub fn read(answer: &Answer<'_>, most: Duration) -> Hints {
 /// Where a `Retry-After` is read. On a plain 5xx it isn't obeyed, but says that the site speaks.
 fn may_name_a_wait(status: StatusCode) -> bool {
     matches!(status.as_u16(), 300..=399 | 413 | 429 | 430 | 500..=599)
+}
+
+/// Where little that is left spaces the requests to come.
+fn may_space(status: StatusCode) -> bool {
+    status.is_success() || status.is_redirection()
 }
 
 /// It comes out of a cache: what it says about quotas was said to somebody else, some time ago.
@@ -154,5 +179,7 @@ fn sent_at(answer: &Answer<'_>) -> SystemTime {
 
 /// From here on a number can be a moment: September 2001. As a wait it would be 31 years.
 const EPOCHS_FROM: u64 = 1_000_000_000;
+/// So little is left of a quota when less than one in so many is.
+const LOW: u64 = 10;
 /// How far from `Date` such a moment may lie, and the longest wait a rate limit may name.
 const DAY: Duration = Duration::from_secs(86_400);

@@ -1,18 +1,25 @@
 //! What is read of an answer as a whole, and of its rate limits.
 
+mod older;
+
 use super::*;
 use http::header::{HeaderMap, HeaderName};
 use std::time::UNIX_EPOCH;
 
 const MOST: Duration = Duration::from_secs(3600);
+const PLAIN: Manner<'_> = Manner { most: MOST, preemptive: false, profile: None };
 
 fn said(status: u16, fields: &[(&str, &str)]) -> Hints {
+    said_to(&PLAIN, status, fields)
+}
+
+fn said_to(manner: &Manner<'_>, status: u16, fields: &[(&str, &str)]) -> Hints {
     let mut headers = HeaderMap::new();
     for (name, value) in fields {
         headers.append(HeaderName::try_from(*name).unwrap(), value.parse().unwrap());
     }
     let status = StatusCode::from_u16(status).unwrap();
-    read(&Answer { status, headers: &headers, arrived: UNIX_EPOCH }, MOST)
+    read(&Answer { status, headers: &headers, arrived: UNIX_EPOCH }, manner)
 }
 
 /// The wait and the result of one `RateLimit` on a 200; `None`: nothing was read.
@@ -39,6 +46,40 @@ fn a_quota_with_nothing_left_names_the_wait_until_there_is_more() {
     check(&[""], None);
     // Of a parameter given twice the last counts (RFC 9651 §4.2.3.2).
     check(&["\"default\";r=0;r=1;t=9"], None);
+}
+
+// draft-ietf-httpapi-ratelimit-headers-03 to -07.
+#[test]
+fn a_quota_as_it_was_written_before_lists_counts_as_well() {
+    check(&["limit=10, remaining=0, reset=30"], Some((30, HintResult::Ok)));
+    check(&["limit=10", "remaining=0", "reset=30;x=y"], Some((30, HintResult::Ok)));
+    check(&["limit=10, remaining=1, reset=30"], None);
+    check(&["limit=10, remaining=0, reset=86401"], Some((0, HintResult::Malformed)));
+    check(&["remaining=0, reset=-1"], Some((0, HintResult::Negative)));
+}
+
+#[test]
+fn little_left_spaces_by_what_the_policy_allows_if_that_is_asked_for() {
+    let eager = Manner { preemptive: true, ..PLAIN };
+    let spaced = |manner, status, limit, policy| {
+        let wait = said_to(manner, status, &[("RateLimit", limit), ("RateLimit-Policy", policy)]);
+        wait.wait().map(|wait| wait.as_secs_f64())
+    };
+    let policy = "\"a\";q=100;w=60, \"b\";q=1000;w=3600;qu=\"requests\"";
+    let check = |status, limit, want| {
+        assert_eq!(spaced(&eager, status, limit, policy), want, "{status} {limit}");
+    };
+    check(200, "\"a\";r=10;t=30", Some(0.6));
+    check(200, "\"a\";r=11;t=30", None);
+    check(200, "\"a\";r=1;t=1, \"b\";r=100;t=9", Some(3.6));
+    check(200, "\"a\";r=1;t=1, \"b\";r=0;t=9", Some(9.0));
+    check(200, "\"c\";r=1;t=30", None);
+    check(429, "\"a\";r=1;t=30", None);
+    check(404, "\"a\";r=1;t=30", None);
+    assert_eq!(spaced(&PLAIN, 200, "\"a\";r=1;t=30", policy), None);
+    for policy in ["\"a\";q=100", "\"a\";q=0;w=60", "\"a\";q=9;w=60;qu=\"content-bytes\"", "a=1"] {
+        assert_eq!(spaced(&eager, 200, "\"a\";r=1;t=30", policy), None, "{policy}");
+    }
 }
 
 #[test]
@@ -79,7 +120,9 @@ fn what_breaks_the_grammar_is_ignored_as_a_whole() {
         "1;r=0;t=30",
         "\"default\";R=0;t=30",
         "\"default\" ;r=0;t=30",
-        "limit=10, remaining=0, reset=30",
+        "limit=10, reset=30",
+        "limit=10, remaining=0, reset=(30)",
+        "limit=10, remaining=0, reset=30, ",
         "0",
         "=",
         &long,
