@@ -6,6 +6,7 @@ pub mod door;
 pub mod lookout;
 pub mod reload;
 
+use crate::admin::guard::Token;
 use crate::admin::pages::{self, Door, Readiness, Views};
 use crate::admin::serve as admin;
 use crate::admin::settings::Public;
@@ -38,7 +39,7 @@ use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -194,6 +195,8 @@ fn assemble(
         ready: signs.ready,
         ca_pem: Some(pem),
         public: shown(&config.admin.public),
+        gate: gate.clone(),
+        token: token(config.admin.token_file.as_deref())?,
     };
     let flow = Flow {
         gate,
@@ -218,6 +221,15 @@ fn assemble(
         journal,
     };
     Ok((Arc::new(flow), views))
+}
+
+/// The token that opens the admin port's API to callers from anywhere.
+fn token(file: Option<&Path>) -> Result<Option<Token>, StartError> {
+    let Some(file) = file else { return Ok(None) };
+    let text = std::fs::read_to_string(file)
+        .map_err(|why| StartError::Other(format!("admin.token_file {}: {why}", file.display())))?;
+    let short = || StartError::Other(format!("admin.token_file {}: {NO_TOKEN}", file.display()));
+    Token::new(&text).map(Some).ok_or_else(short)
 }
 
 fn shown(parts: &[PublicPart]) -> Public {
@@ -352,5 +364,6 @@ impl App {
     }
 }
 
+const NO_TOKEN: &str = "its first line must be 16 visible characters or more";
 /// What most systems give at least.
 const FEW_DESCRIPTORS: u64 = 1024;

@@ -2,7 +2,11 @@
 //!
 //! This room must not know how requests travel, and decides nothing about them.
 
+pub mod api;
+pub mod guard;
 pub mod pages;
+pub mod query;
+pub mod rows;
 pub mod serve;
 pub mod settings;
 

@@ -1,16 +1,19 @@
 //! The pages: a request's head in, a response out. No sockets.
 
+use crate::admin::api;
+use crate::admin::guard::{Token, is_ours};
 use crate::admin::settings::Public;
 use crate::metrics::text::CONTENT_TYPE;
+use crate::state::gate::Gate;
 use bytes::Bytes;
 use http::header::{
     ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE as TYPE, HOST, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+    CONTENT_TYPE as TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
 use http_body_util::Full;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -23,6 +26,10 @@ pub struct Views {
     /// Our CA's certificate; `None` where nothing is intercepted.
     pub ca_pem: Option<Bytes>,
     pub public: Public,
+    /// The rows that are shown, and that operators change.
+    pub gate: Arc<Gate>,
+    /// What lets callers from anywhere do so.
+    pub token: Option<Token>,
 }
 
 /// Whether new requests are taken.
@@ -55,6 +62,9 @@ pub enum Door {
 
 /// Answers for one page. `caller` is the address at the other end of the connection.
 pub fn answer(views: &Views, parts: &Parts, caller: IpAddr, door: Door) -> Response<Full<Bytes>> {
+    if api::is_api(parts.uri.path()) {
+        return api::answer(views, parts, caller, door);
+    }
     let Some(page) = Page::at(parts.uri.path()) else {
         return plain(StatusCode::NOT_FOUND, "no such page; / lists those there are\n");
     };
@@ -169,32 +179,15 @@ fn asks_verbose(query: &str) -> bool {
     query.split('&').any(|part| part == "verbose" || part.starts_with("verbose="))
 }
 
-/// Against DNS rebinding: a page of somebody else's can make a browser call us, but only under that
-/// page's name. An address can't be rebound; no Host at all is no browser.
-fn is_ours(headers: &HeaderMap) -> bool {
-    let mut hosts = headers.get_all(HOST).iter();
-    match (hosts.next(), hosts.next()) {
-        (None, _) => true,
-        (Some(host), None) => host.to_str().is_ok_and(names_us),
-        (Some(_), Some(_)) => false,
-    }
-}
-
-fn names_us(host: &str) -> bool {
-    if let Some(inner) = host.strip_prefix('[') {
-        let address = inner.split_once(']').map(|(address, _)| address);
-        return address.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok());
-    }
-    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-    name == "localhost" || name.ends_with(".localhost") || name.parse::<IpAddr>().is_ok()
-}
-
 fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
     respond(status, "text/plain; charset=utf-8", text.into())
 }
 
-fn respond(status: StatusCode, kind: &'static str, body: Bytes) -> Response<Full<Bytes>> {
+pub(in crate::admin) fn respond(
+    status: StatusCode,
+    kind: &'static str,
+    body: Bytes,
+) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -211,6 +204,8 @@ const TEXT: &str = "pacegate
 /livez    the process is alive
 /readyz   new requests are taken (?verbose)
 /ca.pem   the certificate that clients must trust
+/api/hosts         hosts that have a row, as JSON (?limit, ?after); /api/hosts/NAME
+/api/explain?url=  why a request would wait
 ";
 
 const HTML: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>pacegate</title>
@@ -221,5 +216,6 @@ const HTML: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>pace
 <dt><a href=/livez>/livez</a><dd>the process is alive
 <dt><a href='/readyz?verbose'>/readyz</a><dd>new requests are taken
 <dt><a href=/ca.pem>/ca.pem</a><dd>the certificate that clients must trust
+<dt><a href=/api/hosts>/api/hosts</a><dd>hosts that have a row, as JSON
 </dl></html>
 ";

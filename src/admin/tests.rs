@@ -1,9 +1,11 @@
 //! Claims about the admin port and its pages.
 
+use crate::admin::guard::Token;
 use crate::admin::pages::{Door, Readiness, Views, answer};
 use crate::admin::serve::serve;
 use crate::admin::settings::Public;
 use crate::clock::Clock;
+use crate::state::gate::{Gate, GateRules};
 use bytes::Bytes;
 use http::Request;
 use std::net::IpAddr;
@@ -12,6 +14,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
+
+mod api;
 
 const HERE: &str = "127.0.0.1";
 const MAPPED: &str = "::ffff:127.0.0.1";
@@ -23,8 +27,12 @@ fn views(readiness: Readiness, public: Public) -> Views {
         ready: watch::channel(readiness).1,
         ca_pem: Some(Bytes::from_static(b"-----BEGIN CERTIFICATE-----\n")),
         public,
+        gate: Gate::new(GateRules::default(), Clock::by_hand().0),
+        token: Token::new(TOKEN),
     }
 }
+
+const TOKEN: &str = "0123456789abcdef";
 
 fn asked(views: &Views, method: &str, path: &str, host: &str, caller: &str, door: Door) -> u16 {
     let request = Request::builder().method(method).uri(path).header("host", host);
@@ -40,7 +48,9 @@ fn check(method: &str, path: &str, host: &str, caller: &str, door: Door, want: u
 
 #[test]
 fn there_are_these_pages_and_no_others_for_reading_only() {
-    for path in ["/", "/metrics", "/livez", "/readyz", "/readyz?verbose", "/ca.pem"] {
+    let api = ["/api/hosts", "/api/hosts/shop.example", "/api/explain?url=http%3A%2F%2Fa.example"];
+    let pages = ["/", "/metrics", "/livez", "/readyz", "/readyz?verbose", "/ca.pem"];
+    for path in pages.into_iter().chain(api) {
         check("GET", path, "127.0.0.1:3129", HERE, Door::Port, 200);
         check("HEAD", path, "127.0.0.1:3129", HERE, Door::Port, 200);
         check("POST", path, "127.0.0.1:3129", HERE, Door::Port, 405);

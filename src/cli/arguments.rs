@@ -26,8 +26,8 @@ pub struct Settings {
     /// than once.
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub listen: Vec<String>,
-    /// Where metrics and health are; off for nowhere.
-    #[arg(long, global = true, value_name = "ADDRESS")]
+    /// Where metrics, health and hosts are; off for nowhere.
+    #[arg(long, global = true, env = "PACEGATE_ADMIN", value_name = "ADDRESS")]
     pub admin: Option<String>,
     /// Folder of the CA.
     #[arg(long, global = true, value_name = "DIR")]
@@ -81,6 +81,16 @@ pub enum Command {
         #[arg(long)]
         ready: bool,
     },
+    /// Show the hosts that a running proxy slows.
+    Hosts {
+        /// All that is known of them, as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one host of a running proxy, or change its row.
+    Host(Host),
+    /// Say why a request to this URL would wait at a running proxy, and how long.
+    Explain { url: String },
     /// Print the configuration that a Scrapy project's settings.py comes to, and what it can't say.
     ImportScrapy { file: PathBuf },
     /// See what it does: a small shop, asked directly and through the proxy.
@@ -88,6 +98,34 @@ pub enum Command {
         /// No colours.
         #[arg(long)]
         plain: bool,
+    },
+}
+
+/// `host`.
+#[derive(Debug, Args)]
+pub struct Host {
+    /// Its name, without a port.
+    pub name: String,
+    #[command(subcommand)]
+    pub action: Option<HostAction>,
+}
+
+/// What can be done to a host's row.
+#[derive(Debug, Subcommand)]
+pub enum HostAction {
+    /// Forget what was learnt: rung 0, no pause, no pin.
+    Reset,
+    /// Let nobody start for so long (30s, 10m, 1h30m).
+    Pause {
+        #[arg(value_name = "DURATION")]
+        span: String,
+    },
+    /// End a pause; the pace stays.
+    Resume,
+    /// Keep it on a rung, whatever is learnt, until it is reset.
+    Pin {
+        #[arg(value_name = "RUNG", value_parser = clap::value_parser!(u8).range(0..=15))]
+        rung: u8,
     },
 }
 

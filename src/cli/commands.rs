@@ -9,7 +9,7 @@ use crate::cli::env::{Files, Part, Place, environment, without};
 use crate::cli::shell::Shell;
 use crate::cli::summary::summary;
 use crate::cli::{
-    check, files as side_files, health, hints, init, log, run, scrapy, serve, truststore,
+    check, files as side_files, health, hints, init, log, operator, run, scrapy, serve, truststore,
 };
 use crate::clock::Clock;
 use crate::config::load::{Loaded, Sources, find, load};
@@ -43,6 +43,9 @@ pub fn main() -> ExitCode {
         Command::Check { file, format } => check_file(settings, file, format),
         Command::Init { file, force } => said(init::init(&file, force)),
         Command::Health { ready } => on_a_runtime(ask_health(&settings, ready)),
+        Command::Hosts { json } => on_a_runtime(operator::hosts(&settings, json)),
+        Command::Host(asked) => on_a_runtime(operator::host(&settings, asked)),
+        Command::Explain { url } => on_a_runtime(operator::explain(&settings, &url)),
         Command::ImportScrapy { file } => imported(scrapy::import(&file)),
         Command::Demo { plain } => on_a_runtime(super::demo::demo(plain)),
     };
@@ -78,7 +81,7 @@ fn imported((text, code): (String, u8)) -> u8 {
 }
 
 /// Nobody is left to tell that stdout is gone.
-fn print(text: &str) {
+pub(in crate::cli) fn print(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 

@@ -92,7 +92,11 @@ impl Demonstrated {
     pub async fn start(setup: ProxySetup, folder: &CaFolder) -> io::Result<Demonstrated> {
         let config = Config {
             listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))],
-            admin: crate::config::settings::AdminSettings { listen: None, public: Vec::new() },
+            admin: crate::config::settings::AdminSettings {
+                listen: None,
+                public: Vec::new(),
+                token_file: None,
+            },
             certs: Some(folder.path.clone()),
             preset: setup.preset,
             pace: setup.pace,

@@ -46,6 +46,7 @@ fn doors(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     let parse = |node: &Node| value::list(node, |node| value::word(node, &parts));
     admin.read("public", &mut config.admin.public, parse, report);
     let parse = |node: &Node| value::optional(node, value::path);
+    admin.read("token_file", &mut config.admin.token_file, parse, report);
     top.read("certs", &mut config.certs, parse, report);
     let clients = top.below("clients", report);
     let parse = |node: &Node| value::optional(node, address::networks);

@@ -1,9 +1,10 @@
 //! Files that the configuration names: whether they are there, and hold what they are named for.
 //!
-//! This file must not know how certificates are used.
+//! This file must not know how certificates or tokens are used.
 
+use crate::admin::guard::Token;
 use crate::ca::read::certificates_in;
-use crate::config::mistake::Mistake;
+use crate::config::mistake::{Mistake, Place};
 use crate::config::section::Report;
 use crate::config::settings::Config;
 use crate::net::settings::Roots;
@@ -11,9 +12,47 @@ use std::path::Path;
 
 /// What is wrong with them.
 pub(in crate::config) fn mistakes(config: &Config, report: &Report) -> Vec<Mistake> {
-    let Roots::File(path) = &config.reach.roots else { return Vec::new() };
-    let Some((message, hint)) = roots(path) else { return Vec::new() };
-    vec![Mistake::error(message, &report.place("tls.roots"), hint)]
+    let mut mistakes = Vec::new();
+    if let Roots::File(path) = &config.reach.roots
+        && let Some((message, hint)) = roots(path)
+    {
+        mistakes.push(Mistake::error(message, &report.place("tls.roots"), hint));
+    }
+    if let Some(path) = &config.admin.token_file {
+        mistakes.extend(token(path, &report.place("admin.token_file")));
+    }
+    mistakes
+}
+
+fn token(path: &Path, place: &Place) -> Option<Mistake> {
+    let named = path.display();
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(why) => {
+            let message = format!("`admin.token_file` can't be read: {named}: {why}");
+            return Some(Mistake::error(message, place, "its first line is the token"));
+        }
+    };
+    if Token::new(&text).is_none() {
+        let message = format!("`admin.token_file` has no token: {named}");
+        let hint = "its first line must be 16 visible characters or more";
+        return Some(Mistake::error(message, place, hint));
+    }
+    is_open(path).then(|| {
+        let message = format!("`admin.token_file` can be read by every user: {named}");
+        Mistake::warning(message, place, "take that away: `chmod o-rwx`")
+    })
+}
+
+#[cfg(unix)]
+fn is_open(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|data| data.permissions().mode() & 0o007 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_open(_: &Path) -> bool {
+    false
 }
 
 fn roots(path: &Path) -> Option<(String, &'static str)> {

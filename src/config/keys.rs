@@ -35,7 +35,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "log",
         ],
     ),
-    ("admin", &["listen", "public"]),
+    ("admin", &["listen", "public", "token_file"]),
     ("clients", &["allow", "idle", "unread", "connections"]),
     (
         "pace",
@@ -136,7 +136,6 @@ const LATER: &[&str] = &[
     "cache",
     "heartbeat",
     "state_file",
-    "admin.token_file",
     "pace.scope",
     "limits.response_body",
     "scopes.*.idle",

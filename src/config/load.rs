@@ -195,8 +195,8 @@ fn unreadable(named: &str, why: &std::io::Error) -> Wrong {
 type Wrong = (String, String);
 
 const PREFIX: &str = "PACEGATE_";
-/// What `run` sets and reads; none is a setting.
-const OTHER_VARIABLES: [&str; 5] = ["ACTIVE", "ADMIN_URL", "QUIET", "PROXY", "CONFIG"];
+/// What `run` sets and reads, and variables that stand for a flag; none is a setting.
+const OTHER_VARIABLES: [&str; 6] = ["ACTIVE", "ADMIN", "ADMIN_URL", "QUIET", "PROXY", "CONFIG"];
 const NEAR: f64 = 0.9;
 /// A thousand times the example's length.
 const FILE_BYTES: u64 = 1 << 20;

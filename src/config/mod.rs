@@ -16,7 +16,7 @@ mod rules;
 mod section;
 mod sense;
 pub mod settings;
-mod value;
+pub mod value;
 mod verdicts;
 mod waits;
 

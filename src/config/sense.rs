@@ -31,7 +31,8 @@ fn open_doors(config: &Config, report: &mut Report) {
         report.mistakes.push(Mistake::error(message, &report.place("listen"), hint));
     }
     let admin = config.admin.listen.filter(|listener| !is_loopback(listener));
-    if let (Some(admin), true) = (admin, config.admin.public.is_empty()) {
+    let nothing = config.admin.public.is_empty() && config.admin.token_file.is_none();
+    if let (Some(admin), true) = (admin, nothing) {
         let message = format!(
             "`admin.listen` is open to other machines ({admin}), and `admin.public` shows them nothing"
         );

@@ -69,6 +69,8 @@ pub struct AdminSettings {
     pub listen: Option<SocketAddr>,
     /// What may be reached from other machines.
     pub public: Vec<PublicPart>,
+    /// The file whose first line lets callers from anywhere read and change what the API shows.
+    pub token_file: Option<PathBuf>,
 }
 
 /// A part of the admin port that may be reached from other machines.
@@ -118,7 +120,7 @@ impl Default for Config {
         let admin = SocketAddr::from((Ipv4Addr::LOCALHOST, 3129));
         Config {
             listen: vec![proxy],
-            admin: AdminSettings { listen: Some(admin), public: Vec::new() },
+            admin: AdminSettings { listen: Some(admin), public: Vec::new(), token_file: None },
             certs: None,
             preset: Preset::Transparent,
             clients: None,

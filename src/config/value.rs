@@ -86,6 +86,11 @@ pub fn duration(node: &Node) -> Read<Duration> {
     }
 }
 
+/// The span that a text says, as a [`duration`] does.
+pub fn span(text: &str) -> Option<Duration> {
+    spans(text).filter(|span| *span <= LONGEST)
+}
+
 /// A [`duration`] that is not nothing.
 pub fn some_duration(node: &Node) -> Read<Duration> {
     let span = duration(node)?;

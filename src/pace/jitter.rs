@@ -71,6 +71,12 @@ impl Jitter {
         self.low == 0 && self.high == 0
     }
 
+    /// Its two ends, as fractions.
+    pub fn ends(self) -> (f64, f64) {
+        let fraction = |millionths: i32| f64::from(millionths) / MILLION as f64;
+        (fraction(self.low), fraction(self.high))
+    }
+
     /// The span, by a chance that is drawn evenly from all there are.
     pub fn apply(self, span: Duration, chance: u32) -> Duration {
         let range = i64::from(self.high) - i64::from(self.low);

@@ -153,6 +153,17 @@ impl Hall {
         }
     }
 
+    /// What somebody who comes now would wait for.
+    pub fn newcomer_waits_for(&self, slot: Slot, now: Tick) -> Option<Reason> {
+        let alone = self.line.is_empty();
+        let from = if alone { From::Street } else { From::Line };
+        match self.may_go(slot, from, Cost::ONE, now) {
+            Decision::Hold { why, .. } => Some(why),
+            Decision::Go if alone => None,
+            Decision::Go => Some(self.why(slot, from, now)),
+        }
+    }
+
     /// What the next one of a line costs.
     fn next_cost(&self, line: &Line) -> Cost {
         line.head().map_or(Cost::NONE, |(_, who)| self.waiters[who].cost)

@@ -2,7 +2,7 @@
 
 use crate::clock::Tick;
 use crate::judge::verdict::Class;
-use crate::pace::decide::{From, earliest};
+use crate::pace::decide::{From, Reason, best_case, earliest};
 use crate::pace::quota::Cost;
 use crate::pace::scope::Scope;
 use crate::state::cell::{Cell, Eviction};
@@ -33,6 +33,12 @@ pub struct RowView {
     /// The earliest next start.
     pub next_slot: Tick,
     pub paused_until: Option<Tick>,
+    /// An operator keeps it on this rung.
+    pub pinned: Option<u8>,
+    /// What a request that comes now would wait for; `None`: it would start at once.
+    pub waits_for: Option<Reason>,
+    /// When it would start at the earliest, if every page before it is served.
+    pub newcomer: Tick,
     /// The class of the last climb or pause.
     pub cause: Option<Class>,
 }
@@ -54,6 +60,9 @@ impl RowView {
                     .0
                     .max(now),
                 paused_until: Some(hall.memory.paused_until).filter(|end| *end > now),
+                pinned: hall.pinned,
+                waits_for: hall.newcomer_waits_for(slot, now),
+                newcomer: best_case(&slot, &hall.memory, &hall.rules, hall.held(), now),
                 cause: hall.cause,
             })
         })

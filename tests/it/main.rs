@@ -24,6 +24,7 @@ mod ladder;
 mod laws;
 mod leaving;
 mod once;
+mod operators;
 mod pages;
 mod quotas_told;
 mod rebinding;

@@ -39,7 +39,7 @@ impl Scraped {
         let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let config = Config {
             listen: vec![free],
-            admin: AdminSettings { listen: Some(free), public: Vec::new() },
+            admin: AdminSettings { listen: Some(free), public: Vec::new(), token_file: None },
             certs: Some(certs.to_owned()),
             preset: setup.preset,
             pace: setup.pace,
