@@ -65,6 +65,7 @@ async fn a_connection_closed_while_the_reactor_slept_is_seen_all_the_same() {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("bind");
     let to = super::world::target(listener.local_addr().expect("address").port());
+    let (closed, has_closed) = std::sync::mpsc::channel();
     let serving = std::thread::spawn(move || {
         for stream in listener.incoming().take(2) {
             let mut stream = stream.expect("connection");
@@ -72,12 +73,14 @@ async fn a_connection_closed_while_the_reactor_slept_is_seen_all_the_same() {
             assert!(stream.read(&mut read).expect("request") > 0);
             stream.write_all(HELLO.as_bytes()).expect("answer");
             std::thread::sleep(Duration::from_millis(20));
+            drop(stream);
+            closed.send(()).expect("somebody waits");
         }
     });
     let pool = pool();
     assert_eq!(fetch(&pool, &to, &get()).await, ok(200, "hello", false));
     // On this thread, and so that no event is taken in.
-    std::thread::sleep(Duration::from_millis(60));
+    has_closed.recv().expect("it closes");
     let post = request(Method::POST, sized(0, 0));
     assert_eq!(fetch(&pool, &to, &post).await, ok(200, "hello", false));
     serving.join().expect("both served");
