@@ -10,6 +10,7 @@ use pacegate::judge::verdict::{Class, PaceMove};
 use pacegate::pace::claims::Claims;
 use pacegate::pace::rules::{Ladder, PaceRules};
 use pacegate::pace::scope::{Client, Scope};
+use pacegate::pace::turn::Turn;
 use pacegate::state::gate::{Gate, GateRules};
 use pacegate::state::ticket::Ticket;
 use pacegate::state::timekeeper::Timekeeper;
@@ -60,6 +61,7 @@ async fn run(gate: &Arc<Gate>, waiters: usize) -> Vec<Tick> {
     let ticket = |client: usize| Ticket {
         claims: Claims::of(scope.clone()),
         client: Client { origin: client as u64, lane: 0 },
+        turn: Turn::default(),
         accepted: now,
         repeat: false,
         not_before: None,

@@ -4,6 +4,7 @@ use pacegate::clock::{Clock, Tick};
 use pacegate::judge::verdict::{Class, PaceMove};
 use pacegate::pace::claims::Claims;
 use pacegate::pace::scope::{Client, Scope};
+use pacegate::pace::turn::Turn;
 use pacegate::state::gate::{Gate, GateRules};
 use pacegate::state::ticket::Ticket;
 use pacegate::state::visit::Lesson;
@@ -12,6 +13,7 @@ fn ticket(host: &str) -> Ticket {
     Ticket {
         claims: Claims::of(Scope::named(host).expect("a host")),
         client: Client { origin: 1, lane: 0 },
+        turn: Turn::default(),
         accepted: Tick::ZERO,
         repeat: false,
         not_before: None,

@@ -14,6 +14,7 @@ use pacegate::pace::jitter::Jitter;
 use pacegate::pace::quota::Cost;
 use pacegate::pace::rules::{Ladder, Law, PaceRules};
 use pacegate::pace::scope::{Client, Scope};
+use pacegate::pace::turn::Turn;
 use pacegate::state::agenda::Agenda;
 use pacegate::state::cell::{Cell, Claim, Effects, Start};
 use pacegate::state::ticket::Ticket;
@@ -64,6 +65,7 @@ impl Scene {
         let ticket = Ticket {
             claims: Claims::of(self.cell.scope().clone()),
             client: Client { origin: client, lane: 0 },
+            turn: Turn::default(),
             accepted: now,
             repeat: false,
             not_before: None,

@@ -15,6 +15,7 @@ use crate::net::outbound::Outbound;
 use crate::net::target::Target;
 use crate::pace::claims::Claims;
 use crate::pace::scope::Client;
+use crate::pace::turn::Turn;
 use crate::policy::plan::Plan;
 use crate::policy::wishes::Wishes;
 use crate::state::mark::Mark;
@@ -157,6 +158,7 @@ impl Job {
         Ticket {
             claims: self.claims.clone(),
             client: self.client,
+            turn: Turn::default(),
             accepted: self.limits.accepted,
             repeat: self.tries.attempts > 0,
             not_before: self.tries.not_before,

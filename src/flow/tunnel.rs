@@ -22,6 +22,7 @@ use crate::net::tunnel::join;
 use crate::net::wire::Wire;
 use crate::pace::claims::Claims;
 use crate::pace::scope::Scope;
+use crate::pace::turn::Turn;
 use crate::state::permit::Permit;
 use crate::state::ticket::{Refusal, Ticket};
 use crate::state::visit::Lesson;
@@ -218,6 +219,7 @@ async fn hold(
     let ticket = Ticket {
         claims: Claims::of(Scope::of(host)),
         client: connect.caller.client,
+        turn: Turn::default(),
         accepted: connect.accepted,
         repeat: false,
         not_before: None,

@@ -14,3 +14,4 @@ pub mod quota;
 pub mod rules;
 pub mod scope;
 pub mod slot;
+pub mod turn;

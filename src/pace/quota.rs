@@ -27,6 +27,11 @@ impl Cost {
         self.0 == 0
     }
 
+    /// The number, in millionths.
+    pub const fn millionths(self) -> u64 {
+        self.0
+    }
+
     /// The number.
     pub fn amount(self) -> f64 {
         self.0 as f64 / MILLION as f64

@@ -250,7 +250,7 @@ impl House<'_> {
     /// Lines a waiter up by its acceptance time.
     pub fn line_up(&mut self, who: usize) {
         let waiter = &mut self.hall.waiters[who];
-        let place = self.hall.line.join(waiter.client, waiter.accepted, waiter.repeat, who);
+        let place = self.hall.line.join(waiter.entry(), who);
         waiter.standing = Standing::InLine(place);
         waiter.stay = self.hall.ledger.change(waiter.stay, Lane::Line, self.now);
     }

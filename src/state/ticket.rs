@@ -2,7 +2,9 @@
 
 use crate::clock::Tick;
 use crate::pace::claims::Claims;
+use crate::pace::line::Entry;
 use crate::pace::scope::Client;
+use crate::pace::turn::Turn;
 use std::time::Duration;
 
 /// A request that wants to start an attempt.
@@ -11,6 +13,8 @@ pub struct Ticket {
     /// What must allow it, and what it spends in each.
     pub claims: Claims,
     pub client: Client,
+    /// How often it is its turn.
+    pub turn: Turn,
     /// When its head had been read: its place among its client's requests, repeats included.
     pub accepted: Tick,
     /// It had an attempt before.
@@ -21,6 +25,14 @@ pub struct Ticket {
     pub window_end: Tick,
     /// The end its client *stated*; an unstated patience is never guessed.
     pub deadline: Option<Tick>,
+}
+
+impl Ticket {
+    /// As it stands in the line of its first scope.
+    pub fn entry(&self) -> Entry {
+        let Ticket { client, accepted, repeat, turn, .. } = *self;
+        Entry { client, accepted, repeat, turn, cost: self.claims.first.cost }
+    }
 }
 
 /// Why a request is not held (any longer). Nothing was sent.

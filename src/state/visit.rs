@@ -167,7 +167,7 @@ impl House<'_> {
         self.unlist(who);
         let patience = self.now + CLOSING_PATIENCE;
         let waiter = &mut self.hall.waiters[who];
-        let place = self.hall.closing.join(waiter.client, waiter.accepted, waiter.repeat, who);
+        let place = self.hall.closing.join(waiter.entry(), who);
         waiter.standing = Standing::Closing(place, patience);
         waiter.stay = self.hall.ledger.change(waiter.stay, Lane::Closing, self.now);
         self.hall.appointments.insert((patience, who));
@@ -242,8 +242,7 @@ impl House<'_> {
             let retry_after = self.hall.pace(slot).max(SOON);
             return Some(Refusal::LineFull { which, retry_after });
         }
-        let ahead =
-            ticket.deadline.map(|_| self.hall.line.ahead_of(ticket.client, ticket.accepted));
+        let ahead = ticket.deadline.map(|_| self.hall.line.ahead_of(&ticket.entry()));
         self.hopeless(ticket.window_end, ticket.deadline, ahead.unwrap_or(0))
     }
 
@@ -265,6 +264,7 @@ impl House<'_> {
             client: ticket.client,
             accepted: ticket.accepted,
             repeat: ticket.repeat,
+            turn: ticket.turn,
             window_end: ticket.window_end,
             deadline: ticket.deadline,
             cost,

@@ -1,9 +1,10 @@
 //! One request that waits in a hall, and how far it has come.
 
 use crate::clock::Tick;
-use crate::pace::line::Place;
+use crate::pace::line::{Entry, Place};
 use crate::pace::quota::Cost;
 use crate::pace::scope::Client;
+use crate::pace::turn::Turn;
 use crate::state::cell::Start;
 use crate::state::ledger::Stay;
 use crate::state::ticket::Refusal;
@@ -15,6 +16,7 @@ pub struct Waiter {
     pub client: Client,
     pub accepted: Tick,
     pub repeat: bool,
+    pub turn: Turn,
     pub window_end: Tick,
     pub deadline: Option<Tick>,
     pub cost: Cost,
@@ -24,6 +26,12 @@ pub struct Waiter {
 }
 
 impl Waiter {
+    /// As it stands in a line.
+    pub fn entry(&self) -> Entry {
+        let Waiter { client, accepted, repeat, turn, cost, .. } = *self;
+        Entry { client, accepted, repeat, turn, cost }
+    }
+
     /// Whether it still waits.
     pub fn is_held(&self) -> bool {
         match self.standing {

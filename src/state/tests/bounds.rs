@@ -157,6 +157,7 @@ async fn one_task_keeps_time_for_all() {
     let ticket = Ticket {
         claims: Claims::of(shop()),
         client: Client { origin: 1, lane: 0 },
+        turn: Turn::default(),
         accepted: stall,
         repeat: false,
         not_before: None,

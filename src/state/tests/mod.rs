@@ -13,6 +13,7 @@ use crate::judge::verdict::{Class, PaceMove};
 use crate::pace::claims::Claims;
 use crate::pace::rules::PaceRules;
 use crate::pace::scope::{Client, Scope};
+use crate::pace::turn::Turn;
 use crate::state::gate::{Gate, GateRules};
 use crate::state::hold::Hold;
 use crate::state::permit::Permit;
@@ -64,6 +65,7 @@ impl World {
         Ticket {
             claims: Claims::of(shop()),
             client: Client { origin: client, lane: 0 },
+            turn: Turn::default(),
             accepted: self.now(),
             repeat: false,
             not_before: None,
