@@ -20,6 +20,7 @@ use pacegate::state::cell::{Cell, Claim, Effects, Start};
 use pacegate::state::ticket::Ticket;
 use pacegate::state::total::{Place, Total};
 use pacegate::state::visit::{Bounds, Joined, Lesson, Look};
+use pacegate::state::waiter::Terms;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
@@ -73,8 +74,9 @@ impl Scene {
             deadline: None,
         };
         let bounds = Bounds { per_scope: 10, full: None, shutting_down: false };
-        let (joined, effects) =
-            self.cell.enter_with(&self.agenda, now, |house| house.join(&ticket, Cost::ONE, bounds));
+        let (joined, effects) = self.cell.enter_with(&self.agenda, now, |house| {
+            house.join(&ticket, Cost::ONE, Terms::default(), bounds)
+        });
         finish(effects);
         match joined {
             Joined::Held(who) => Some(Waiting { who, calls: Arc::default() }),
@@ -92,7 +94,7 @@ impl Scene {
             self.cell.enter_with(&self.agenda, now, |house| house.look(waiting.who, &waker));
         finish(effects);
         match look {
-            Look::Wait => None,
+            Look::Wait | Look::Called { .. } => None,
             Look::Go { start, .. } => {
                 self.started.fetch_add(1, Ordering::SeqCst);
                 Some(start)

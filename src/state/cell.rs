@@ -152,7 +152,8 @@ impl Cell {
         used: bool,
         now: impl FnOnce() -> Tick,
     ) -> Effects {
-        if !start.repeat {
+        let undoes = !used && matches!(start.from, From::Closing(_));
+        if !start.repeat && !undoes {
             let freed = self.change(|slot| (!slot.guarded).then(|| freed(slot, start, used)));
             if freed.is_ok() {
                 let places = usize::from(start.place.is_counted());

@@ -34,6 +34,7 @@ impl Gate {
             memory.paused_until = memory.paused_until.max(until);
             house.send_hopeless_away();
         });
+        self.wake(self.lobbies.alarm(scope));
     }
 
     /// Keeps the scope on a rung, whatever is learnt, until it is reset.

@@ -11,18 +11,18 @@ use crate::pace::learn::lasts;
 use crate::pace::rules::{Law, PaceRules};
 use crate::pace::scope::Scope;
 use crate::state::agenda::Agenda;
-use crate::state::cell::{Cell, Claim, Effects, Start};
+use crate::state::cell::{Cell, Effects, Start};
 use crate::state::crowd::Crowd;
 use crate::state::hall::House;
-use crate::state::hold::{Hold, Seat};
+use crate::state::hold::Seat;
 use crate::state::ledger::Waits;
 use crate::state::limits::Limits;
+use crate::state::lobby::Lobbies;
 use crate::state::permit::Permit;
 use crate::state::picture::{Counters, Picture, RowView, Tally};
 use crate::state::scopes::{Ready, Scopes};
-use crate::state::ticket::{Refusal, Ticket};
-use crate::state::total::Place;
-use crate::state::visit::{Bounds, Joined, Learned, Lesson, Look};
+use crate::state::ticket::Refusal;
+use crate::state::visit::{Learned, Lesson, Look};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -54,13 +54,14 @@ pub struct Gate {
     book: Mutex<Arc<Book>>,
     /// The default rules have a throttle, so that every scope has a row while it is active; or all
     /// attempts are counted.
-    throttles_all: AtomicBool,
+    pub(crate) throttles_all: AtomicBool,
     /// Some rules have a law that may go by what the law `ladder` doesn't: see [`Gate::teach`].
     other_laws: AtomicBool,
     clock: Clock,
     pub(crate) scopes: Scopes,
     pub(crate) agenda: Agenda,
-    crowd: Crowd,
+    pub(crate) crowd: Crowd,
+    pub(crate) lobbies: Lobbies,
     pub(crate) tally: Tally,
     cells: AtomicU64,
     shutting_down: AtomicBool,
@@ -83,59 +84,11 @@ impl Gate {
             scopes,
             agenda,
             crowd,
+            lobbies: Lobbies::new(),
             tally: Tally::default(),
             cells: AtomicU64::new(0),
             shutting_down: AtomicBool::new(false),
         })
-    }
-
-    /// A start without waiting, if the scope allows it and nobody waits. A healthy host costs a
-    /// count and at most one look-up that finds nothing; nothing is allocated. Repeats, and
-    /// requests on a ladder of their own, go through [`Gate::claim`].
-    #[inline]
-    pub fn try_claim(self: &Arc<Self>, ticket: &Ticket, now: Tick) -> Option<Permit> {
-        if ticket.repeat || ticket.not_before.is_some() {
-            return None;
-        }
-        if !self.throttles_all.load(Ordering::Relaxed)
-            && self.scopes.is_plain(&ticket.claims.first.scope)
-        {
-            return Some(Permit::plain(ticket.claims.first.scope.clone(), now, true));
-        }
-        self.try_claim_row(ticket, now)
-    }
-
-    /// A start, or a place in the line: from the moment this returns.
-    ///
-    /// A repeat claims before it drops the permit of its last attempt: that keeps the row, and so
-    /// what speaks for a page's fault (spec 2.10), in between.
-    pub fn claim(self: &Arc<Self>, ticket: Ticket) -> Hold {
-        let now = self.clock.now();
-        if let Some(permit) = self.try_claim(&ticket, now) {
-            return Hold::ready(Ok(permit));
-        }
-        let entered = self.crowd.enter(ticket.client.origin);
-        let bounds = Bounds {
-            per_scope: self.book().per_scope,
-            full: entered.err(),
-            shutting_down: self.shutting_down.load(Ordering::SeqCst),
-        };
-        let (cell, joined) = self.join(&ticket, bounds, now);
-        if entered.is_ok() && !matches!(joined, Joined::Held(_)) {
-            self.crowd.leave(ticket.client.origin);
-        }
-        match joined {
-            Joined::Started(start) => {
-                Hold::ready(Ok(Permit::won(self.clone(), cell, ticket.claims.first.scope, start)))
-            }
-            Joined::Refused(refusal) => Hold::ready(Err(refusal)),
-            Joined::Held(who) => {
-                let (gate, scope, client) =
-                    (self.clone(), ticket.claims.first.scope, ticket.client);
-                Hold::waiting(Seat { gate, cell, scope, client, who, since: now })
-            }
-            Joined::Gone => unreachable!("join looks again until there is a row"),
-        }
     }
 
     /// A start that keeps no pace and teaches nothing (preset `off`).
@@ -150,13 +103,17 @@ impl Gate {
         for cell in self.scopes.all() {
             self.visit(&cell, |house| house.refuse_all(Refusal::ShuttingDown));
         }
+        self.wake(self.lobbies.refuse_all(Refusal::ShuttingDown));
     }
 
     /// All rows now.
     pub fn picture(&self) -> Picture {
         let taken = self.clock.now();
         let rows = self.scopes.all();
-        Picture { taken, rows: rows.iter().filter_map(|row| RowView::of(row, taken)).collect() }
+        let rows = rows.iter().filter_map(|row| RowView::of(row, taken)).collect();
+        let mut picture = Picture { taken, rows };
+        self.lobbies.views(taken).into_iter().for_each(|lobby| picture.add(lobby));
+        picture
     }
 
     /// One scope's row, if it has one.
@@ -194,6 +151,34 @@ impl Gate {
             self.give_back(places);
         }
         self.scopes.all().iter().for_each(|cell| self.apply(&book, cell));
+    }
+
+    /// Whether the process ends.
+    pub(crate) fn shuts_down(&self) -> bool {
+        self.shutting_down.load(Ordering::SeqCst)
+    }
+
+    /// Whether all attempts are counted.
+    pub(crate) fn limits_attempts(&self) -> bool {
+        self.book().attempts.is_some()
+    }
+
+    /// How many one scope may hold.
+    pub(crate) fn held_per_scope(&self) -> usize {
+        self.book().per_scope
+    }
+
+    /// A number that no other cell or keeper has.
+    pub(crate) fn number(&self) -> u64 {
+        self.cells.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Wakes them. No lock is held.
+    pub(crate) fn wake(&self, wakers: impl IntoIterator<Item = Waker>) {
+        for waker in wakers {
+            self.tally.wakeups.fetch_add(1, Ordering::Relaxed);
+            waker.wake();
+        }
     }
 
     /// Does something in a row's hall, and what is left to do afterwards.
@@ -248,6 +233,7 @@ impl Gate {
         let look = self.visit(&seat.cell, |house| house.look(seat.who, waker));
         match look {
             Look::Wait => {}
+            Look::Called { .. } => unreachable!("only an errand is called"),
             Look::Go { due, .. } => {
                 self.crowd.leave(seat.client.origin);
                 self.tally.granted(now.since(due));
@@ -289,57 +275,13 @@ impl Gate {
                 cell.enter_with(&self.agenda, now, |house| house.learn(lesson, started));
             self.finish(&cell, effects);
             match learned {
-                Some(learned) => return learned,
-                None => drop(self.scopes.remove(&cell)),
-            }
-        }
-    }
-
-    fn try_claim_row(self: &Arc<Self>, ticket: &Ticket, now: Tick) -> Option<Permit> {
-        let place = self.agenda.total.take()?;
-        let permit = self.try_claim_placed(ticket, now, place);
-        if permit.is_none() {
-            self.give_back(usize::from(place.is_counted()));
-        }
-        permit
-    }
-
-    fn try_claim_placed(
-        self: &Arc<Self>,
-        ticket: &Ticket,
-        now: Tick,
-        place: Place,
-    ) -> Option<Permit> {
-        let scope = &ticket.claims.first.scope;
-        self.make_room(scope);
-        loop {
-            let cell = match self.scopes.find(scope) {
-                Some(cell) => cell,
-                None if self.rules(scope).throttles() => self.row_of(scope, Tick::ZERO),
-                None => return Some(Permit::plain(scope.clone(), now, true).placed(self, place)),
-            };
-            match cell.try_claim(now) {
-                Claim::Won(start) => {
-                    let start = Start { place, ..start };
-                    return Some(Permit::won(self.clone(), cell, scope.clone(), start));
+                Some(learned) => {
+                    if lesson.pause.is_some() {
+                        self.wake(self.lobbies.alarm(scope));
+                    }
+                    return learned;
                 }
-                Claim::Wait => return None,
-                Claim::Gone => drop(self.scopes.remove(&cell)),
-            }
-        }
-    }
-
-    fn join(&self, ticket: &Ticket, bounds: Bounds, now: Tick) -> (Arc<Cell>, Joined) {
-        loop {
-            let cell = self
-                .row_of(&ticket.claims.first.scope, if ticket.repeat { now } else { Tick::ZERO });
-            let (joined, effects) = cell.enter_with(&self.agenda, now, |house| {
-                house.join(ticket, ticket.claims.first.cost, bounds)
-            });
-            self.finish(&cell, effects);
-            match joined {
-                Joined::Gone => drop(self.scopes.remove(&cell)),
-                Joined::Started(_) | Joined::Held(_) | Joined::Refused(_) => return (cell, joined),
+                None => drop(self.scopes.remove(&cell)),
             }
         }
     }
@@ -349,7 +291,7 @@ impl Gate {
     pub(crate) fn row_of(&self, scope: &Scope, last_served: Tick) -> Arc<Cell> {
         let by = RefCell::new(None);
         let cell = self.scopes.find_or_make(scope, |scope| {
-            let id = self.cells.fetch_add(1, Ordering::Relaxed);
+            let id = self.number();
             let book = self.book();
             let rules = book.of(scope).clone();
             // Other laws keep a row after a failure: that there is none says nothing.

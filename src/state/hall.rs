@@ -41,6 +41,11 @@ pub struct Hall {
     pub last_closing: Option<Tick>,
     /// When a waiter's standing changes by itself: its own ladder ends, or the closing line's patience.
     pub appointments: BTreeSet<(Tick, usize)>,
+    /// The request that the place before the line is kept for, who waits there, and how many starts
+    /// it has won and not used yet: while it does, a scope that spaces its starts has no other.
+    pub keeper: Option<u64>,
+    pub ahead: Option<usize>,
+    pub kept: usize,
     /// Starts handed to waiters that have not picked them up yet, and when the last was handed.
     pub handed: usize,
     pub handed_at: Tick,
@@ -89,6 +94,9 @@ impl Hall {
             closing: Line::default(),
             last_closing: None,
             appointments: BTreeSet::new(),
+            keeper: None,
+            ahead: None,
+            kept: 0,
             handed: 0,
             handed_at: Tick::ZERO,
             repeats: 0,
@@ -146,6 +154,9 @@ impl Hall {
         let decision = decide(&slot, &self.memory, rules, from, cost, now);
         let handed = self.handed > 0 && now < patience;
         match decision {
+            Decision::Go if self.kept > 0 && spaced(rules, &self.memory, slot) => {
+                Decision::Hold { until: Tick::NEVER, why: Reason::Pace }
+            }
             Decision::Go if handed && spaced(rules, &self.memory, slot) => {
                 Decision::Hold { until: patience, why: Reason::Pace }
             }
@@ -164,18 +175,22 @@ impl Hall {
         }
     }
 
-    /// What the next one of a line costs.
-    fn next_cost(&self, line: &Line) -> Cost {
-        line.head().map_or(Cost::NONE, |(_, who)| self.waiters[who].cost)
+    /// Who is next to start.
+    fn next(&self, from: From) -> Option<usize> {
+        match from {
+            From::Street | From::Line => self.ahead.or_else(|| Some(self.line.head()?.1)),
+            From::Closing(_) => Some(self.closing.head()?.1),
+        }
+    }
+
+    /// What the next one costs.
+    fn next_cost(&self, from: From) -> Cost {
+        self.next(from).map_or(Cost::NONE, |who| self.waiters[who].cost)
     }
 
     /// What the next one waits for.
     pub fn why(&self, slot: Slot, from: From, now: Tick) -> Reason {
-        let line = match from {
-            From::Street | From::Line => &self.line,
-            From::Closing(_) => &self.closing,
-        };
-        match self.may_go(slot, from, self.next_cost(line), now) {
+        match self.may_go(slot, from, self.next_cost(from), now) {
             Decision::Hold { why, .. } => why,
             Decision::Go if self.queued => Reason::Concurrency,
             Decision::Go => Reason::Pace,
@@ -239,11 +254,15 @@ impl House<'_> {
             Standing::InLine(place) => {
                 self.hall.line.leave(place);
             }
+            Standing::Ahead(until) => {
+                self.hall.ahead = None;
+                self.hall.appointments.remove(&(until, who));
+            }
             Standing::Closing(place, until) => {
                 self.hall.closing.leave(place);
                 self.hall.appointments.remove(&(until, who));
             }
-            Standing::Granted { .. } | Standing::Refused(_) => {}
+            Standing::Granted { .. } | Standing::Refused(_) | Standing::Called => {}
         }
     }
 
@@ -259,7 +278,7 @@ impl House<'_> {
     fn note_reasons(&mut self) {
         let (slot, now) = (self.cell.slot(), self.now);
         let lanes = [
-            (Lane::Line, From::Line, self.hall.line.is_empty()),
+            (Lane::Line, From::Line, self.hall.next(From::Line).is_none()),
             (Lane::Closing, From::Closing(self.hall.last_closing), self.hall.closing.is_empty()),
         ];
         for (lane, from, _) in lanes.into_iter().filter(|(_, _, empty)| !empty) {
@@ -290,19 +309,26 @@ impl House<'_> {
                 Standing::Closing(..) => {
                     self.end_wait(who, Standing::Refused(Refusal::WindowClosed));
                 }
-                Standing::Apart(_) => {
+                Standing::Apart(_) if !self.hall.waiters[who].terms.only_called => {
                     self.unlist(who);
                     self.line_up(who);
                 }
-                Standing::InLine(_) | Standing::Granted { .. } | Standing::Refused(_) => {
+                Standing::Apart(_) | Standing::Ahead(_) => self.end_wait(who, Standing::Called),
+                Standing::InLine(_)
+                | Standing::Granted { .. }
+                | Standing::Refused(_)
+                | Standing::Called => {
                     self.hall.appointments.remove(&(due, who));
                 }
             }
         }
     }
 
-    /// A place of `limits.attempts`, or the cell waits for one.
-    pub fn take_place(&mut self) -> Option<Place> {
+    /// A place of `limits.attempts`, or the cell waits for one. Who is `placed` needs none.
+    pub fn take_place(&mut self, placed: bool) -> Option<Place> {
+        if placed {
+            return Some(Place::Free);
+        }
         if std::mem::take(&mut self.hall.place) {
             return Some(Place::Counted);
         }
@@ -321,13 +347,19 @@ impl House<'_> {
 
     /// Hands starts to the line while the scope allows; then when it will again.
     fn serve_line(&mut self) -> Option<Tick> {
-        while !self.hall.line.is_empty() {
-            let (slot, cost) = (self.cell.slot(), self.hall.next_cost(&self.hall.line));
+        while let Some(who) = self.hall.next(From::Line) {
+            let (slot, cost) = (self.cell.slot(), self.hall.waiters[who].cost);
             match self.hall.may_go(slot, From::Line, cost, self.now) {
-                Decision::Hold { until, .. } => return Some(until).filter(|t| *t != Tick::NEVER),
+                Decision::Hold { until, why } => {
+                    self.send_keeper_on(why);
+                    return Some(until).filter(|t| *t != Tick::NEVER);
+                }
                 Decision::Go => {
-                    let place = self.take_place()?;
-                    let who = self.hall.line.take().expect("the line is not empty");
+                    let place = self.take_place(self.hall.waiters[who].terms.placed)?;
+                    match self.hall.ahead {
+                        Some(_) => self.unlist(who),
+                        None => drop(self.hall.line.take()),
+                    }
                     self.hand_over(who, From::Line, place);
                 }
             }
@@ -337,13 +369,13 @@ impl House<'_> {
 
     /// The same for the closing line.
     fn serve_closing(&mut self) -> Option<Tick> {
-        while !self.hall.closing.is_empty() {
+        while let Some(who) = self.hall.next(From::Closing(None)) {
             let from = From::Closing(self.hall.last_closing);
-            let (slot, cost) = (self.cell.slot(), self.hall.next_cost(&self.hall.closing));
+            let (slot, cost) = (self.cell.slot(), self.hall.waiters[who].cost);
             match self.hall.may_go(slot, from, cost, self.now) {
                 Decision::Hold { until, .. } => return Some(until).filter(|t| *t != Tick::NEVER),
                 Decision::Go => {
-                    let place = self.take_place()?;
+                    let place = self.take_place(self.hall.waiters[who].terms.placed)?;
                     let who = self.hall.closing.take().expect("the line is not empty");
                     if let Standing::Closing(_, until) = self.hall.waiters[who].standing {
                         self.hall.appointments.remove(&(until, who));
@@ -371,7 +403,7 @@ impl House<'_> {
     /// Starts an attempt of the line now; the guard is up. What comes from the closing line may
     /// share its instant with another
     /// start: it takes the next stamp, so that a start given back can tell whether it was the last.
-    fn start(&mut self, repeat: bool, cost: Cost, from: From) -> Start {
+    pub fn start(&mut self, repeat: bool, cost: Cost, from: From) -> Start {
         let closing = matches!(from, From::Closing(_));
         let changed = self.cell.change(|slot| {
             let mut next = slot.started(self.now);
@@ -395,6 +427,7 @@ impl House<'_> {
             || !Arc::ptr_eq(&hall.rules, self.cell.first_rules())
             || !hall.nobody_waits()
             || hall.handed > 0
+            || hall.kept > 0
             || hall.memory.paused_until > self.now
             || (stalled && {
                 let next = earliest(&slot, &hall.memory, &hall.rules, From::Street, Cost::NONE);
@@ -402,7 +435,7 @@ impl House<'_> {
             })
     }
 
-    fn guard(&mut self, guarded: bool) {
+    pub fn guard(&mut self, guarded: bool) {
         let _ = self.cell.change(|slot| {
             (slot.guarded != guarded && !slot.dead).then_some(Slot { guarded, ..slot })
         });

@@ -3,21 +3,23 @@
 //! Dropped, it leaves the line; a start it was just handed passes on.
 
 use crate::clock::Tick;
+use crate::pace::claims::Asked;
 use crate::pace::decide::Reason;
-use crate::pace::scope::{Client, Scope};
+use crate::pace::scope::Client;
 use crate::state::cell::Cell;
+use crate::state::errand::Errand;
 use crate::state::gate::Gate;
 use crate::state::ledger::Waits;
-use crate::state::permit::Permit;
+use crate::state::permit::{Part, Permit};
 use crate::state::ticket::Refusal;
 use crate::state::visit::Look;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// A request that waits. It owns nothing but its place.
+/// A request that waits. It owns nothing but its place (see [`keeping`](crate::state::keeping)).
 #[derive(Debug)]
 #[must_use = "dropped, it leaves the line"]
 pub struct Hold {
@@ -27,24 +29,29 @@ pub struct Hold {
 
 #[derive(Debug)]
 enum State {
-    Ready(Result<Permit, Refusal>),
+    Ready(End),
     Waiting(Seat),
+    /// For several scopes.
+    OnErrand(Box<Errand>),
     Over,
 }
+
+/// How a wait ends.
+pub(crate) type End = Result<Permit, Refusal>;
 
 /// A place in a cell's hall, and in the count of held requests.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub gate: Arc<Gate>,
     pub cell: Arc<Cell>,
-    pub scope: Scope,
+    pub asked: Asked,
     pub client: Client,
     pub who: usize,
     pub since: Tick,
 }
 
 impl Hold {
-    pub(crate) fn ready(result: Result<Permit, Refusal>) -> Hold {
+    pub(crate) fn ready(result: End) -> Hold {
         Hold { state: State::Ready(result), waited: Waits::default() }
     }
 
@@ -52,9 +59,13 @@ impl Hold {
         Hold { state: State::Waiting(seat), waited: Waits::default() }
     }
 
+    pub(crate) fn on_errand(errand: Errand) -> Hold {
+        Hold { state: State::OnErrand(Box::new(errand)), waited: Waits::default() }
+    }
+
     /// Whether it waits, or did until now: `false` means that the first poll ends it without a wait.
     pub fn waits(&self) -> bool {
-        matches!(self.state, State::Waiting(_))
+        matches!(self.state, State::Waiting(_) | State::OnErrand(_))
     }
 
     /// What it has waited, once it is over.
@@ -64,47 +75,71 @@ impl Hold {
 
     /// Leaves the line, if it still waits; what it has waited.
     pub fn leave(&mut self) -> Waits {
-        if let State::Waiting(seat) = std::mem::replace(&mut self.state, State::Over) {
-            self.waited = seat.gate.leave(&seat);
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Waiting(seat) => self.waited = seat.gate.leave(&seat),
+            State::OnErrand(mut errand) => {
+                let now = errand.gate.clock().now();
+                errand.gate.crowd.leave(errand.ticket().client.origin);
+                self.waited = errand.leave(now);
+            }
+            State::Ready(_) | State::Over => {}
         }
         self.waited
     }
 
     /// Since when it waits.
     pub fn since(&self) -> Option<Tick> {
-        self.seat().map(|seat| seat.since)
+        match &self.state {
+            State::Waiting(seat) => Some(seat.since),
+            State::OnErrand(errand) => Some(errand.since),
+            State::Ready(_) | State::Over => None,
+        }
     }
 
     /// The request's window has ended and it was never sent (`window_close: send`): it moves to the
     /// closing line, which skips the ladder only. Such starts are 2 s apart per scope; what is
-    /// unsent 60 s later is refused with [`Refusal::WindowClosed`].
+    /// unsent 60 s later is refused with [`Refusal::WindowClosed`]. To be polled again.
     pub fn close(&mut self) {
-        if let Some(seat) = self.seat() {
-            seat.gate.visit(&seat.cell, |house| house.close(seat.who));
+        match &mut self.state {
+            State::Waiting(seat) => seat.gate.visit(&seat.cell, |house| house.close(seat.who)),
+            State::OnErrand(errand) => errand.close(errand.gate.clock().now()),
+            State::Ready(_) | State::Over => {}
         }
     }
 
-    /// What it waits for now.
+    /// What it waits for now: with several scopes, in the one that refuses.
     pub fn reason(&self) -> Option<Reason> {
-        let seat = self.seat()?;
-        let now = seat.gate.clock().now();
-        Some(seat.cell.look(|hall, _| hall.reason(&seat.cell, seat.who, now)))
+        let (gate, cell, who) = match &self.state {
+            State::Waiting(seat) => (&seat.gate, &seat.cell, seat.who),
+            State::OnErrand(errand) => match (errand.berth(), errand.lobby()) {
+                (Some(berth), _) => (&errand.gate, &berth.cell, berth.who),
+                (None, Some(room)) => return Some(errand.gate.lobbies.reason(room)),
+                (None, None) => return Some(Reason::Pace),
+            },
+            State::Ready(_) | State::Over => return None,
+        };
+        let now = gate.clock().now();
+        Some(cell.look(|hall, _| hall.reason(cell, who, now)))
     }
 
     /// The pace of its scope now.
     pub fn pace(&self) -> Duration {
-        let pace = |seat: &Seat| seat.cell.look(|hall, slot| hall.pace(slot));
-        self.seat().map_or(Duration::ZERO, pace)
+        self.cell().map_or(Duration::ZERO, |cell| cell.look(|hall, slot| hall.pace(slot)))
     }
 
     /// The rung of its scope now.
     pub fn rung(&self) -> u8 {
-        self.seat().map_or(0, |seat| seat.cell.slot().rung)
+        self.cell().map_or(0, |cell| cell.slot().rung)
     }
 
-    fn seat(&self) -> Option<&Seat> {
+    /// The row of the scope it waits in, or of its first.
+    fn cell(&self) -> Option<Arc<Cell>> {
         match &self.state {
-            State::Waiting(seat) => Some(seat),
+            State::Waiting(seat) => Some(seat.cell.clone()),
+            State::OnErrand(errand) => match errand.berth() {
+                Some(berth) => Some(berth.cell.clone()),
+                None => errand.gate.scopes.find(&errand.ticket().claims.first.scope),
+            },
             State::Ready(_) | State::Over => None,
         }
     }
@@ -117,6 +152,7 @@ impl Future for Hold {
         let seat = match std::mem::replace(&mut self.state, State::Over) {
             State::Ready(result) => return Poll::Ready(result),
             State::Waiting(seat) => seat,
+            State::OnErrand(errand) => return self.poll_errand(errand, context.waker()),
             State::Over => panic!("a hold is not polled after its end"),
         };
         let now = seat.gate.clock().now();
@@ -125,15 +161,30 @@ impl Future for Hold {
                 self.state = State::Waiting(seat);
                 Poll::Pending
             }
+            Look::Called { .. } => unreachable!("only an errand is called"),
             Look::Refused { why, waited } => {
                 self.waited = waited;
                 Poll::Ready(Err(why))
             }
             Look::Go { start, waited, .. } => {
                 self.waited = waited;
-                Poll::Ready(Ok(Permit::won(seat.gate, seat.cell, seat.scope, start)))
+                let part = Part::new(&seat.asked, Some((seat.gate, seat.cell, start)));
+                Poll::Ready(Ok(Permit::of(part, Vec::new(), start.at)))
             }
         }
+    }
+}
+
+impl Hold {
+    fn poll_errand(&mut self, mut errand: Box<Errand>, waker: &Waker) -> Poll<End> {
+        let now = errand.gate.clock().now();
+        let Some(end) = errand.go(now, Some(waker)) else {
+            self.state = State::OnErrand(errand);
+            return Poll::Pending;
+        };
+        errand.gate.crowd.leave(errand.ticket().client.origin);
+        self.waited = errand.waited();
+        Poll::Ready(end)
     }
 }
 

@@ -28,7 +28,8 @@ impl Waits {
         Waits(std::array::from_fn(|place| sum(self.0[place], other.0[place])))
     }
 
-    fn plus(&self, other: Waits) -> Waits {
+    /// Both together.
+    pub fn plus(&self, other: Waits) -> Waits {
         self.with(other, u64::wrapping_add)
     }
 
@@ -109,6 +110,11 @@ impl Ledger {
         sums.spent = sums.read(now);
         sums.since = sums.since.max(now);
         sums.reason = reason;
+    }
+
+    /// What those in the lane wait for.
+    pub fn reason(&self, lane: Lane) -> Reason {
+        self.0[lane as usize].reason
     }
 
     /// What all who wait now have waited together.

@@ -5,13 +5,17 @@
 pub mod agenda;
 pub mod cell;
 pub mod chance;
+pub mod claiming;
 pub mod command;
 pub mod crowd;
+pub mod errand;
 pub mod gate;
 pub mod hall;
 pub mod hold;
+pub mod keeping;
 pub mod ledger;
 pub mod limits;
+pub mod lobby;
 pub mod mark;
 pub mod permit;
 pub mod picture;

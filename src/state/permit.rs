@@ -1,10 +1,12 @@
 //! The proof that every scope of a request was won. Nothing opens an upstream stream without one.
 //!
 //! Finished = learnt ([`Permit::learn`]), dropped = over: used, the attempt leaves the flight;
-//! unused, the start is given back and the next in line is served.
+//! unused, the starts are given back and the next in line is served.
 
 use crate::clock::Tick;
 use crate::judge::page::Others;
+use crate::pace::claims::{Asked, Claims};
+use crate::pace::quota::Reconcile;
 use crate::pace::scope::Scope;
 use crate::state::cell::{Cell, Start};
 use crate::state::gate::Gate;
@@ -17,13 +19,22 @@ use std::sync::Arc;
 #[derive(Debug)]
 #[must_use = "dropped unused, the start is given back"]
 pub struct Permit {
-    scope: Scope,
+    first: Part,
+    /// Empty for nearly all: nothing is allocated.
+    rest: Vec<Part>,
     started: Tick,
-    row: Option<Row>,
     /// A place of `limits.attempts` that no row gives back.
     counted: Option<Arc<Gate>>,
     used: bool,
     teaches: bool,
+}
+
+/// One scope of a permit.
+#[derive(Debug)]
+pub(crate) struct Part {
+    scope: Scope,
+    learns: bool,
+    row: Option<Row>,
 }
 
 /// The row that counts the attempt. A healthy host has none.
@@ -45,22 +56,44 @@ pub struct Evidence {
     pub others: Others,
 }
 
+impl Part {
+    /// A scope that was won; `row`: from its row, by this start. One without counts nothing.
+    pub fn new(asked: &Asked, row: Option<(Arc<Gate>, Arc<Cell>, Start)>) -> Part {
+        let row = row.map(|(gate, cell, start)| Row { gate, cell, start });
+        Part { scope: asked.scope.clone(), learns: asked.learns, row }
+    }
+}
+
 impl Permit {
     /// A start in a scope without a row: nothing counts it.
     pub(crate) fn plain(scope: Scope, started: Tick, teaches: bool) -> Permit {
-        Permit { scope, started, row: None, counted: None, used: false, teaches }
+        let first = Part { scope, learns: true, row: None };
+        let mut permit = Permit::of(first, Vec::new(), started);
+        permit.teaches = teaches;
+        permit
+    }
+
+    /// The same in some scopes.
+    #[inline]
+    pub(crate) fn free(claims: &Claims, started: Tick) -> Permit {
+        let rest = claims.rest.iter().map(|asked| Part::new(asked, None)).collect();
+        Permit::of(Part::new(&claims.first, None), rest, started)
+    }
+
+    /// A start in all scopes of a request, the first first.
+    pub(crate) fn of(first: Part, rest: Vec<Part>, started: Tick) -> Permit {
+        Permit { first, rest, started, counted: None, used: false, teaches: true }
+    }
+
+    /// One scope more.
+    pub(crate) fn add(&mut self, part: Part) {
+        self.rest.push(part);
     }
 
     /// The same with a place of `limits.attempts`.
     pub(crate) fn placed(mut self, gate: &Arc<Gate>, place: Place) -> Permit {
         self.counted = place.is_counted().then(|| gate.clone());
         self
-    }
-
-    /// A start won from a row.
-    pub(crate) fn won(gate: Arc<Gate>, cell: Arc<Cell>, scope: Scope, start: Start) -> Permit {
-        let row = Some(Row { gate, cell, start });
-        Permit { scope, started: start.at, row, counted: None, used: false, teaches: true }
     }
 
     /// When the attempt started.
@@ -70,12 +103,17 @@ impl Permit {
 
     /// The earliest moment the attempt was allowed to start.
     pub fn due(&self) -> Tick {
-        self.row.as_ref().map_or(self.started, |row| row.start.due)
+        self.rows().map(|row| row.start.due).max().unwrap_or(self.started)
     }
 
-    /// The rung it was won from.
+    /// The rung it was won from: of the first scope that has one.
     pub fn rung(&self) -> u8 {
-        self.row.as_ref().map_or(0, |row| row.start.rung)
+        self.rows().next().map_or(0, |row| row.start.rung)
+    }
+
+    /// The scope whose state stands for all of them: the first that learns.
+    pub fn scope(&self) -> &Scope {
+        self.parts().find(|part| part.learns).map_or(&self.first.scope, |part| &part.scope)
     }
 
     /// An attempt was made: the start stands from here on.
@@ -86,7 +124,10 @@ impl Permit {
     /// What speaks for a page's fault, if the attempt fails now. Ask before teaching; `since` is what
     /// it taught when it failed before.
     pub fn evidence(&self, failed_before: Option<Tick>, since: Option<Mark>) -> Evidence {
-        let Some(row) = &self.row else { return Evidence::default() };
+        let teachable = self.parts().filter(|part| part.learns);
+        let Some(row) = teachable.filter_map(|part| part.row.as_ref()).next() else {
+            return Evidence::default();
+        };
         row.cell.look(|hall, _| Evidence {
             served_since: failed_before.is_some_and(|failed| hall.last_served > failed),
             later_served: hall.latest_served_start > self.started,
@@ -94,23 +135,41 @@ impl Permit {
         })
     }
 
-    /// Teaches the scope what the attempt came to. An answer that is passed on while it arrives
-    /// teaches at its head, and again if it breaks off later. The attempt stays in flight until
-    /// the permit is dropped.
+    /// Teaches the scopes that learn what the attempt came to. An answer that is passed on while it
+    /// arrives teaches at its head, and again if it breaks off later. The attempt stays in flight
+    /// until the permit is dropped.
     pub fn learn(&mut self, gate: &Arc<Gate>, lesson: Lesson, now: Tick) -> Learned {
         self.used = true;
-        if !self.teaches {
-            return Learned { next_slot: now, ..Learned::default() };
+        let mut all: Option<Learned> = None;
+        for part in self.parts().filter(|part| part.learns && self.teaches) {
+            let cell = part.row.as_ref().map(|row| &row.cell);
+            let learned = gate.teach(&part.scope, cell, lesson, self.started, now);
+            all = Some(all.map_or(learned, |first| first.and(learned)));
         }
-        let cell = self.row.as_ref().map(|row| &row.cell);
-        gate.teach(&self.scope, cell, lesson, self.started, now)
+        all.unwrap_or(Learned { next_slot: now, ..Learned::default() })
+    }
+
+    /// Corrects what is known to be spent of a scope's quota, by what the answer says. False if it
+    /// has none, or the request did not ask for it.
+    pub fn reconcile(&self, gate: &Gate, scope: &Scope, said: Reconcile) -> bool {
+        self.parts().any(|part| part.scope == *scope) && gate.reconcile(scope, said)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Part> {
+        std::iter::once(&self.first).chain(&self.rest)
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.parts().filter_map(|part| part.row.as_ref())
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        if let Some(row) = self.row.take() {
-            row.gate.release(&row.cell, row.start, self.used);
+        for part in std::iter::once(&mut self.first).chain(&mut self.rest) {
+            if let Some(row) = part.row.take() {
+                row.gate.release(&row.cell, row.start, self.used);
+            }
         }
         if let Some(gate) = self.counted.take() {
             gate.give_back(1);

@@ -7,6 +7,7 @@ use crate::pace::quota::Cost;
 use crate::pace::scope::Scope;
 use crate::state::cell::{Cell, Eviction};
 use crate::state::ledger::Waits;
+use crate::state::lobby::LobbyView;
 use crate::sync::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -43,7 +44,45 @@ pub struct RowView {
     pub cause: Option<Class>,
 }
 
+impl Picture {
+    /// Who waits behind others in a lobby is shown with the first of its scopes.
+    pub(crate) fn add(&mut self, lobby: LobbyView) {
+        let row = match self.rows.iter().position(|row| row.scope == lobby.name) {
+            Some(place) => &mut self.rows[place],
+            None => {
+                self.rows.push(RowView::plain(lobby.name.clone(), self.taken));
+                self.rows.last_mut().expect("just pushed")
+            }
+        };
+        row.held += lobby.held;
+        row.waits = row.waits.plus(lobby.waits);
+        row.oldest = match (row.oldest, lobby.oldest) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
 impl RowView {
+    /// A scope without a row.
+    fn plain(scope: Scope, now: Tick) -> RowView {
+        RowView {
+            scope,
+            rung: 0,
+            pace: Duration::ZERO,
+            held: 0,
+            waits: Waits::default(),
+            in_flight: 0,
+            oldest: None,
+            next_slot: now,
+            paused_until: None,
+            pinned: None,
+            waits_for: None,
+            newcomer: now,
+            cause: None,
+        }
+    }
+
     /// The row now; `None` if it was removed.
     pub(crate) fn of(cell: &Cell, now: Tick) -> Option<RowView> {
         cell.look(|hall, slot| {

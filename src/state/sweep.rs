@@ -99,6 +99,8 @@ impl House<'_> {
     fn is_quiet(&self) -> bool {
         self.hall.nobody_waits()
             && self.hall.handed == 0
+            && self.hall.keeper.is_none()
+            && self.hall.kept == 0
             && self.hall.repeats == 0
             && !self.hall.queued
             && self.hall.pinned.is_none()

@@ -13,7 +13,7 @@ use crate::state::hall::{Hall, House};
 use crate::state::ledger::{Lane, Waits};
 use crate::state::mark::Mark;
 use crate::state::ticket::{Bound, Refusal, Ticket};
-use crate::state::waiter::{Standing, Waiter};
+use crate::state::waiter::{Standing, Terms, Waiter};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -42,6 +42,10 @@ pub struct Bounds {
 #[derive(Debug)]
 pub enum Look {
     Wait,
+    /// It is not its turn to start, but to go on elsewhere.
+    Called {
+        waited: Waits,
+    },
     /// Its start, and when it could have been won at the earliest.
     Go {
         start: Start,
@@ -96,9 +100,22 @@ pub struct Learned {
     pub slows: bool,
 }
 
+impl Learned {
+    /// With what became of another scope: the first stands for both, and the longer wait counts.
+    #[must_use]
+    pub(crate) fn and(self, other: Learned) -> Learned {
+        Learned {
+            paused_until: self.paused_until.max(other.paused_until),
+            next_slot: self.next_slot.max(other.next_slot),
+            slows: self.slows || other.slows,
+            ..self
+        }
+    }
+}
+
 impl House<'_> {
     /// A request comes: it starts at once if nobody waits and the scope allows it, else it is held.
-    pub fn join(&mut self, ticket: &Ticket, cost: Cost, bounds: Bounds) -> Joined {
+    pub fn join(&mut self, ticket: &Ticket, cost: Cost, terms: Terms, bounds: Bounds) -> Joined {
         let slot = self.cell.slot();
         if slot.dead {
             return Joined::Gone;
@@ -106,22 +123,25 @@ impl House<'_> {
         self.hall.touched = self.now;
         let apart = ticket.not_before.filter(|until| *until > self.now);
         if apart.is_none()
-            && self.hall.line.is_empty()
-            && let Some(start) = self.walk_in(ticket.repeat, cost)
+            && self.is_first(terms)
+            && let Some(start) = self.walk_in(ticket.repeat, cost, terms)
         {
             return Joined::Started(start);
         }
         if let Some(refusal) = self.refusal(ticket, bounds, slot) {
             return Joined::Refused(refusal);
         }
-        Joined::Held(self.admit(ticket, cost, apart))
+        Joined::Held(self.admit(ticket, cost, terms, apart))
     }
 
     /// A waiter looks whether it is its turn. A start counts from now, not from when it was handed
     /// over: the pace is measured between actual starts.
     pub fn look(&mut self, who: usize, waker: &Waker) -> Look {
         match self.hall.waiters[who].standing {
-            Standing::Apart(_) | Standing::InLine(_) | Standing::Closing(..) => {
+            Standing::Apart(_)
+            | Standing::InLine(_)
+            | Standing::Ahead(_)
+            | Standing::Closing(..) => {
                 let waiter = &mut self.hall.waiters[who];
                 match &mut waiter.waker {
                     Some(kept) => kept.clone_from(waker),
@@ -134,6 +154,7 @@ impl House<'_> {
                 Look::Go { start: self.pick_up(start), due, waited }
             }
             Standing::Refused(why) => Look::Refused { why, waited: self.remove(who) },
+            Standing::Called => Look::Called { waited: self.remove(who) },
         }
     }
 
@@ -156,8 +177,11 @@ impl House<'_> {
     /// A waiter's window has ended and it was never sent: one last attempt that skips the ladder.
     pub fn close(&mut self, who: usize) {
         match self.hall.waiters[who].standing {
-            Standing::Apart(_) | Standing::InLine(_) => {}
-            Standing::Closing(..) | Standing::Granted { .. } | Standing::Refused(_) => return,
+            Standing::Apart(_) | Standing::InLine(_) | Standing::Ahead(_) => {}
+            Standing::Closing(..)
+            | Standing::Granted { .. }
+            | Standing::Refused(_)
+            | Standing::Called => return,
         }
         let until = self.hall.memory.paused_until;
         if until > self.now {
@@ -165,7 +189,10 @@ impl House<'_> {
             return self.end_wait(who, Standing::Refused(refusal));
         }
         self.unlist(who);
-        let patience = self.now + CLOSING_PATIENCE;
+        self.line_up_closing(who, self.now + CLOSING_PATIENCE);
+    }
+
+    fn line_up_closing(&mut self, who: usize, patience: Tick) {
         let waiter = &mut self.hall.waiters[who];
         let place = self.hall.closing.join(waiter.entry(), who);
         waiter.standing = Standing::Closing(place, patience);
@@ -209,16 +236,40 @@ impl House<'_> {
         }
     }
 
+    /// Whether nobody is to be served before a newcomer.
+    fn is_first(&self, terms: Terms) -> bool {
+        match terms.closing {
+            Some(_) => self.hall.closing.is_empty(),
+            None => self.hall.ahead.is_none() && (self.hall.line.is_empty() || self.keeps(terms)),
+        }
+    }
+
+    /// Whether the place before the line is kept for this one.
+    pub fn keeps(&self, terms: Terms) -> bool {
+        terms.keeper.is_some() && self.hall.keeper == terms.keeper
+    }
+
     /// Nobody waits: this one starts right away, if the scope allows it. Claims that need no lock
     /// may come between, so deciding and starting are one step.
-    fn walk_in(&mut self, repeat: bool, cost: Cost) -> Option<Start> {
-        if self.hall.may_go(self.cell.slot(), From::Street, cost, self.now) != Decision::Go {
+    fn walk_in(&mut self, repeat: bool, cost: Cost, terms: Terms) -> Option<Start> {
+        let from = match (terms.closing, self.hall.line.is_empty()) {
+            (Some(_), _) => From::Closing(self.hall.last_closing),
+            (None, true) => From::Street,
+            (None, false) => From::Line,
+        };
+        if self.hall.may_go(self.cell.slot(), from, cost, self.now) != Decision::Go {
             return None;
         }
-        let place = self.take_place()?;
+        let place = self.take_place(terms.placed)?;
+        if let From::Closing(_) = from {
+            self.guard(true);
+            let start = Start { place, ..self.start(repeat, cost, from) };
+            self.hall.last_closing = Some(self.now);
+            return Some(start);
+        }
         let (hall, cell, now) = (&*self.hall, self.cell, self.now);
         let changed = cell.change(|slot| {
-            let goes = hall.may_go(slot, From::Street, cost, now) == Decision::Go;
+            let goes = hall.may_go(slot, from, cost, now) == Decision::Go;
             goes.then(|| slot.started(now))
         });
         let Ok(before) = changed else {
@@ -226,7 +277,7 @@ impl House<'_> {
             return None;
         };
         self.hall.repeats += usize::from(repeat);
-        let start = self.hall.won(before, now, repeat, From::Street, cost);
+        let start = self.hall.won(before, now, repeat, from, cost);
         Some(Start { place, ..start })
     }
 
@@ -247,7 +298,7 @@ impl House<'_> {
     }
 
     /// Whether it can't be in time: a pause beyond the window, or the best case beyond the deadline.
-    fn hopeless(&self, end: Tick, deadline: Option<Tick>, ahead: usize) -> Option<Refusal> {
+    pub fn hopeless(&self, end: Tick, deadline: Option<Tick>, ahead: usize) -> Option<Refusal> {
         let until = self.hall.memory.paused_until;
         if until > self.now && until > end {
             return Some(Refusal::PausedBeyondWindow { until });
@@ -258,8 +309,11 @@ impl House<'_> {
         deadline.filter(|end| best > *end).map(|_| Refusal::Infeasible { retry_after })
     }
 
-    fn admit(&mut self, ticket: &Ticket, cost: Cost, apart: Option<Tick>) -> usize {
+    fn admit(&mut self, ticket: &Ticket, cost: Cost, terms: Terms, apart: Option<Tick>) -> usize {
         let until = apart.unwrap_or(Tick::ZERO);
+        let ahead = apart.is_none() && self.keeps(terms) && self.hall.ahead.is_none();
+        // Without the place before the line it gives back what it has elsewhere.
+        let terms = Terms { placed: terms.placed && ahead, ..terms };
         let who = self.hall.waiters.insert(Waiter {
             client: ticket.client,
             accepted: ticket.accepted,
@@ -268,21 +322,29 @@ impl House<'_> {
             window_end: ticket.window_end,
             deadline: ticket.deadline,
             cost,
+            terms,
             waker: None,
             standing: Standing::Apart(until),
             stay: self.hall.ledger.enter(Lane::Apart, self.now),
         });
-        match apart {
-            Some(until) => {
+        match (apart, terms.closing) {
+            (Some(until), _) => {
                 self.hall.appointments.insert((until, who));
             }
-            None => self.line_up(who),
+            (None, Some(until)) => self.line_up_closing(who, until),
+            (None, None) if ahead => self.go_ahead(who),
+            (None, None) => self.line_up(who),
         }
         who
     }
 
     fn pick_up(&mut self, start: Start) -> Start {
         self.hall.handed -= 1;
+        self.stamp(start)
+    }
+
+    /// A start counts from now.
+    pub fn stamp(&mut self, start: Start) -> Start {
         let now = self.now.max(start.at);
         let _ = self.cell.change(|slot| {
             let last_start = slot.last_start.max(Slot::stamp(now));
@@ -362,13 +424,17 @@ impl Hall {
         let from = match self.waiters[who].standing {
             Standing::Apart(_) => return Reason::Request,
             Standing::Closing(..) => From::Closing(self.last_closing),
-            Standing::InLine(_) | Standing::Granted { .. } | Standing::Refused(_) => From::Line,
+            Standing::InLine(_)
+            | Standing::Ahead(_)
+            | Standing::Granted { .. }
+            | Standing::Refused(_)
+            | Standing::Called => From::Line,
         };
         self.why(cell.slot(), from, now)
     }
 }
 
 /// Spec 2.1: what is unsent so long after its window gets 503.
-const CLOSING_PATIENCE: Duration = Duration::from_secs(60);
+pub const CLOSING_PATIENCE: Duration = Duration::from_secs(60);
 /// No Retry-After below a second.
 const SOON: Duration = Duration::from_secs(1);

@@ -5,6 +5,7 @@ mod crowd;
 mod ladder;
 mod laws;
 mod line;
+mod several;
 mod throttles;
 mod total;
 
