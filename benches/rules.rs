@@ -6,10 +6,12 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use http::{HeaderMap, HeaderValue};
 use pacegate::flow::planned::claims;
-use pacegate::pace::scope::Host;
+use pacegate::pace::claims::Claims;
+use pacegate::pace::scope::{Host, Scope};
 use pacegate::policy::rules::Rules;
 use pacegate::policy::rules::facts::{Facts, ResponseFacts};
 use pacegate::policy::rules::rule::RuleText;
+use pacegate::policy::scoping::Scoping;
 use std::hint::black_box;
 
 fn headers() -> HeaderMap {
@@ -89,12 +91,16 @@ fn planning(criterion: &mut Criterion) {
         criterion.bench_function(name, |bencher| {
             bencher.iter(|| {
                 let plan = rules.plan(black_box(&facts));
-                black_box(claims(&host, plan.as_ref()));
+                let own = Claims::of(Scope::of(&host));
+                black_box(claims(Scoping::default(), own, plan.as_ref()));
             });
         });
     }
     criterion.bench_function("no plan", |bencher| {
-        bencher.iter(|| black_box(claims(black_box(&host), None)));
+        bencher.iter(|| {
+            let own = Scoping::default().claims(black_box(&host), 443, None);
+            black_box(claims(Scoping::default(), own, None))
+        });
     });
 }
 

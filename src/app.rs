@@ -29,7 +29,7 @@ use crate::net::headers::via::Pseudonym;
 use crate::net::listen::listen;
 use crate::net::pool::Pool;
 use crate::net::room::Room;
-use crate::pace::scope::Host;
+use crate::pace::scope::Scope;
 use crate::state::gate::Gate;
 use crate::state::picture::{LATENESS, RowView};
 use crate::state::timekeeper::Timekeeper;
@@ -274,7 +274,7 @@ fn gauges(gate: &Gate, pool: &Pool, keyring: &Keyring, reload: Reload, now: Tick
         wakeups: counters.wakeups,
         rows: counters.rows as u64,
         rows_by_rung,
-        paces: Some(picture.rows.iter().filter_map(pace).collect()),
+        paces: Some(picture.rows.iter().map(pace).collect()),
         held: counters.held as u64,
         oldest_held: oldest.map(|since| now.since(since)),
         lateness: Spread {
@@ -297,8 +297,8 @@ fn gauges(gate: &Gate, pool: &Pool, keyring: &Keyring, reload: Reload, now: Tick
     }
 }
 
-fn pace(row: &RowView) -> Option<(Host, u8, Duration)> {
-    Some((row.scope.host()?, row.rung, row.pace))
+fn pace(row: &RowView) -> (Scope, u8, Duration) {
+    (row.scope.clone(), row.rung, row.pace)
 }
 
 /// The pages under `http://pacegate.internal/`, as flow wants them.

@@ -124,6 +124,7 @@ pub(in crate::app) fn terms(config: &Config, own: &[SocketAddr], pool: Pool) -> 
         warn_held: config.warn_held,
         verdicts: config.verdicts.clone(),
         rules: config.rules.clone(),
+        scoping: config.scoping,
         profiles: config.profiles.clone(),
     }
 }

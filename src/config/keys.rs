@@ -44,6 +44,8 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "ladder",
             "climb",
             "drain",
+            "scope",
+            "learn",
             "idle",
             "concurrency",
             "min_concurrency",
@@ -136,7 +138,6 @@ const LATER: &[&str] = &[
     "cache",
     "heartbeat",
     "state_file",
-    "pace.scope",
     "limits.response_body",
     "scopes.*.idle",
 ];

@@ -14,6 +14,7 @@ use crate::pace::backoff::{Backoff, Rampup};
 use crate::pace::jitter::{Factor, Jitter};
 use crate::pace::quota::{Cost, Quota};
 use crate::pace::rules::{Climb, Ladder, Law, PaceRules};
+use crate::policy::scoping::{Kind, Learn};
 use std::time::Duration;
 
 /// Reads the three sections.
@@ -21,6 +22,10 @@ pub(in crate::config) fn read(top: &Section<'_>, config: &mut Config, report: &m
     let pace = top.below("pace", report);
     let mut per = PER;
     pace.read("idle", &mut config.pace.idle, value::some_duration, report);
+    let words = |node: &Node| value::word(node, &KINDS);
+    pace.read("scope", &mut config.scoping.kind, words, report);
+    let words = |node: &Node| value::word(node, &LEARNERS);
+    pace.read("learn", &mut config.scoping.learn, words, report);
     let backoff = top.below("backoff", report);
     backing_off(&backoff, &mut config.pace.backoff, report);
     rules(&pace, &mut config.pace, &mut per, report);
@@ -253,6 +258,15 @@ fn target(node: &Node) -> Read<(u32, u32)> {
 }
 
 const JITTER: &str = "write it like `0.2` (± 20 %), `[-0.1, 0.3]` or `true` (± 50 %)";
+/// What shares a pace.
+const KINDS: [(&str, Kind); 5] = [
+    ("host", Kind::Host),
+    ("host_port", Kind::HostPort),
+    ("domain", Kind::Domain),
+    ("chain", Kind::Chain),
+    ("address", Kind::Address),
+];
+const LEARNERS: [(&str, Learn); 2] = [("narrowest", Learn::Narrowest), ("all", Learn::All)];
 /// `quota` is for so long.
 const PER: Duration = Duration::from_secs(60);
 /// Once in four months, and as fast as anything can go.

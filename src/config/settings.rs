@@ -10,6 +10,7 @@ use crate::net::settings::{Destinations, Reach, Resolve, Roots};
 use crate::pace::rules::PaceRules;
 use crate::pace::scope::Scope;
 use crate::policy::rules::Rules;
+use crate::policy::scoping::Scoping;
 use crate::state::limits::Limits;
 use ipnet::IpNet;
 use std::collections::HashMap;
@@ -39,6 +40,8 @@ pub struct Config {
     pub proxy_name: Arc<str>,
     pub reach: Reach,
     pub pace: PaceRules,
+    /// What shares a pace where nothing else is said.
+    pub scoping: Scoping,
     /// Scopes with a pace of their own, each whole.
     pub scopes: HashMap<Scope, PaceRules>,
     pub retry: Retry,
@@ -143,6 +146,7 @@ impl Default for Config {
                 idle_timeout: Duration::from_secs(60),
             },
             pace: PaceRules::default(),
+            scoping: Scoping::default(),
             scopes: HashMap::new(),
             retry: Retry::default(),
             // Port 25: an open way to send mail is what proxies are abused for first.

@@ -273,7 +273,7 @@ fn a_wrong_value_says_what_would_be_right() {
     says("clients: {connections: 0}", "`auto` keeps a quarter");
     says("via: true", "`both` signs requests and responses");
     says("via: responces", "did you mean `responses`?");
-    says("pace: {scope: host}", "not built yet");
+    says("pace: {scope: hosts}", "must be one of");
     says("tls: {intercept: auto}", "not built yet");
     says("preset: strict", "must be one of");
     says("scopes: {'*.example': {delay: 1s}}", "without `*`");

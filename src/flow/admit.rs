@@ -253,7 +253,9 @@ fn job(
     let limits = Limits::new(accepted, (preset, terms.preset), &terms.retry, &wishes);
     let replay = Replay::new(body, terms.buffers.replay_body, &flow.replays);
     let interim = Interim::heard_by(&session.presence, version, &parts.headers);
-    let claims = planned::claims(&target.host, plan.as_deref());
+    let scoping = terms.scoping;
+    let own = scoping.claims(&target.host, target.port, None);
+    let claims = planned::claims(scoping, own, plan.as_deref());
     let facts = Facts {
         host: target.host.clone(),
         method: parts.method.clone(),

@@ -4,6 +4,7 @@
 use crate::clock::Tick;
 use crate::flow::ending::{Case, Ending};
 use crate::flow::job::Job;
+use crate::flow::planned;
 use crate::flow::settings::{Preset, WindowClose};
 use crate::flow::works::Flow;
 use crate::metrics::host::HoldMark;
@@ -38,11 +39,31 @@ pub async fn claim(flow: &Flow, job: &mut Job) -> Held {
             "the stated deadline, less the time of an attempt,",
         ));
     }
+    if job.terms.scoping.goes_by_address()
+        && job.tries.attempts == 0
+        && !Box::pin(located(flow, job)).await
+    {
+        return Held::Left;
+    }
     let ticket = job.ticket();
     match flow.gate.try_claim(&ticket, flow.clock.now()) {
         Some(permit) => Held::Go(permit),
         None => Box::pin(wait(flow, job, flow.gate.claim(ticket))).await,
     }
+}
+
+/// Finds out where the request's host is, and with it the scope. False if the client left.
+async fn located(flow: &Flow, job: &mut Job) -> bool {
+    let address = tokio::select! {
+        biased;
+        address = job.terms.pool.place(&job.target) => address,
+        () = job.presence.left(job.fin_while_held()) => return false,
+        () = flow.clock.sleep_until(last_start(job)) => None,
+    };
+    let scoping = job.terms.scoping;
+    let own = scoping.claims(&job.target.host, job.target.port, address);
+    job.claims = planned::claims(scoping, own, job.plan.as_deref());
+    true
 }
 
 async fn wait(flow: &Flow, job: &mut Job, hold: Hold) -> Held {

@@ -9,9 +9,10 @@ use crate::flow::works::Flow;
 use crate::net::target::Target;
 use crate::pace::claims::{Asked, Claims};
 use crate::pace::quota::{Cost, Reconcile};
-use crate::pace::scope::{Host, Scope};
+use crate::pace::scope::Scope;
 use crate::policy::plan::{Failure, Plan, Said};
 use crate::policy::rules::facts::{Facts, ResponseFacts};
+use crate::policy::scoping::Scoping;
 use http::{HeaderMap, StatusCode, request};
 
 /// What rules say of a request whose head is ready to travel. Without any rule: one branch.
@@ -30,36 +31,20 @@ pub fn plan(
     Some(Box::new(plan))
 }
 
-/// The scopes of a request: its host's, what a plan puts in its place, or both.
-pub fn claims(host: &Host, plan: Option<&Plan>) -> Claims {
-    let own = Scope::of(host);
-    let Some(plan) = plan else { return Claims::of(own) };
+/// The scopes of a request: its own, what a plan puts in their place, or both.
+pub fn claims(scoping: Scoping, own: Claims, plan: Option<&Plan>) -> Claims {
+    let Some(plan) = plan else { return own };
     let cost = |amount: f64| Cost::new(amount).unwrap_or(Cost::ONE);
-    let own = Asked { cost: cost(plan.cost), ..Asked::new(own) };
+    let own = own.iter().map(|asked| Asked { cost: cost(plan.cost), ..asked.clone() });
     let named = plan.scopes.iter().flatten().filter_map(|(name, amount)| {
         let scope = Scope::named(name).ok()?;
         Some(Asked { cost: cost(*amount), ..Asked::new(scope) })
     });
-    let all = plan.adds.then(|| own.clone()).into_iter().chain(named);
-    let mut claims = Claims::new(all).unwrap_or(Claims { first: own, rest: Vec::new() });
-    narrowest_learn(&mut claims);
+    let mut named = named.peekable();
+    let own = own.filter(|_| plan.adds || named.peek().is_none()).collect::<Vec<_>>();
+    let mut claims = Claims::new(own.into_iter().chain(named)).expect("its own, or a name");
+    scoping.choose_learners(&mut claims);
     claims
-}
-
-/// Of a chain of names one within another only the narrowest learns (spec section 5).
-fn narrowest_learn(claims: &mut Claims) {
-    if claims.is_single() {
-        return;
-    }
-    let names: Vec<Scope> = claims.iter().map(|asked| asked.scope.clone()).collect();
-    for asked in std::iter::once(&mut claims.first).chain(&mut claims.rest) {
-        let wide = asked.scope.as_str();
-        let above = |name: &Scope| {
-            let label = name.as_str().strip_suffix(wide);
-            label.is_some_and(|label| label.ends_with('.'))
-        };
-        asked.learns &= !names.iter().any(above);
-    }
 }
 
 /// The status an answer is judged as, if rules say one.

@@ -17,6 +17,7 @@ use crate::net::target::Target;
 use crate::pace::scope::Host;
 use crate::policy::access::{Admission, Destinations, Refusal};
 use crate::policy::rules::Rules;
+use crate::policy::scoping::Scoping;
 use arc_swap::ArcSwap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -45,6 +46,8 @@ pub struct Terms {
     pub verdicts: Amendments,
     /// Which requests go by what.
     pub rules: Arc<Rules>,
+    /// What shares a pace where nothing else is said.
+    pub scoping: Scoping,
     /// `retry_after.profiles`.
     pub profiles: Profiles,
 }

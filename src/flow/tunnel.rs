@@ -20,8 +20,6 @@ use crate::net::speak::Speaker;
 use crate::net::target::Target;
 use crate::net::tunnel::join;
 use crate::net::wire::Wire;
-use crate::pace::claims::Claims;
-use crate::pace::scope::Scope;
 use crate::pace::turn::Turn;
 use crate::state::permit::Permit;
 use crate::state::ticket::{Refusal, Ticket};
@@ -215,9 +213,16 @@ async fn hold(
     connect: &Connect,
     limit: Tick,
 ) -> Result<Permit, Unmade> {
-    let host = &connect.target.host;
+    let (host, scoping) = (&connect.target.host, connect.terms.scoping);
+    let address = match scoping.goes_by_address() {
+        true => tokio::select! {
+            address = Box::pin(connect.terms.pool.place(&connect.target)) => address,
+            () = presence.left(ready(Fin::Departure)) => return Err(Unmade::Left),
+        },
+        false => None,
+    };
     let ticket = Ticket {
-        claims: Claims::of(Scope::of(host)),
+        claims: scoping.claims(host, connect.target.port, address),
         client: connect.caller.client,
         turn: Turn::default(),
         accepted: connect.accepted,

@@ -75,12 +75,15 @@ impl Flow {
     pub fn learn(&self, host: &Host, permit: &mut Permit, lesson: Lesson, now: Tick) -> Learned {
         let learned = permit.learn(&self.gate, lesson, now);
         if learned.after != learned.before {
+            let scope = permit.scope();
+            self.meter.follow(host, scope);
             self.meter.rung(host, learned.before, learned.after, learned.pace, lesson.class);
             if learned.after == 0 {
                 self.meter.row_gone(host);
             }
             tracing::info!(
                 host = host.as_str(),
+                scope = (scope.as_str() != host.as_str()).then(|| scope.as_str()),
                 class = lesson.class.word(),
                 from = learned.before,
                 rung = learned.after,

@@ -5,7 +5,9 @@ use crate::judge::verdict::Class;
 use crate::metrics::labels::{Direction, Reason, RequestOutcome, Waits};
 use crate::metrics::table::Register;
 use crate::metrics::total::Slowest;
+use crate::pace::scope::Scope;
 use prometheus::{CounterVec, GaugeVec, IntCounter, IntCounterVec, IntGaugeVec};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +25,8 @@ struct State {
     held: u64,
     waited: Waits,
     row: bool,
+    /// Whose row that is, if not the host's own.
+    scope: Option<Scope>,
     /// The highest rung, the climbs by cause, the longest hold that has ended.
     highest: u8,
     climbs: [u64; Class::ALL.len()],
@@ -72,6 +76,17 @@ impl HostMeter {
     /// Whether the host had a row when that was last seen.
     pub fn has_row(&self) -> bool {
         self.state().row
+    }
+
+    /// From now on the rung shown is that of a scope.
+    pub fn follow(&self, scope: &Scope) {
+        self.state().scope = (scope.as_str() != &*self.label).then(|| scope.clone());
+    }
+
+    /// Finds a row by the name of the scope whose rung is shown.
+    pub fn row_in<T: Copy>(&self, rows: &HashMap<&str, T>) -> Option<T> {
+        let state = self.state();
+        rows.get(state.scope.as_ref().map_or(&*self.label, Scope::as_str)).copied()
     }
 
     /// Shows a rung and its pace.

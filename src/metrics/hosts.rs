@@ -8,7 +8,7 @@ use crate::clock::Tick;
 use crate::metrics::host::{HostFamilies, HostMeter, OTHER};
 use crate::metrics::labels::Waits;
 use crate::metrics::total::Slowest;
-use crate::pace::scope::Host;
+use crate::pace::scope::{Host, Scope};
 use dashmap::DashMap;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -128,12 +128,12 @@ impl Hosts {
     }
 
     /// Brings rungs and paces up to date: no lesson is learnt when time takes a step back.
-    pub fn follow(&self, paces: &[(Host, u8, Duration)]) {
+    pub fn follow(&self, paces: &[(Scope, u8, Duration)]) {
         let rows: HashMap<&str, (u8, Duration)> =
-            paces.iter().map(|(host, rung, pace)| (host.as_str(), (*rung, *pace))).collect();
+            paces.iter().map(|(scope, rung, pace)| (scope.as_str(), (*rung, *pace))).collect();
         let meters = self.labelled.iter().map(|entry| entry.value().clone());
         for meter in meters.filter(|meter| meter.has_row()) {
-            let row = rows.get(meter.label()).copied();
+            let row = meter.row_in(&rows);
             meter.set_row(row.is_some());
             meter.show(row.unwrap_or_default(), &self.families);
         }

@@ -14,7 +14,7 @@ use crate::metrics::series::{
 use crate::metrics::table::{FAMILIES, Kind, PREFIX, Register};
 use crate::metrics::text::Scrape;
 use crate::pace::rules::Ladder;
-use crate::pace::scope::Host;
+use crate::pace::scope::{Host, Scope};
 use http::StatusCode;
 use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge};
 use std::sync::Arc;
@@ -231,6 +231,14 @@ impl Meter {
         if !meter.is_other() {
             meter.set_row(true);
             meter.show((after, pace), families);
+        }
+    }
+
+    /// From now on a host shows the rung of a scope that it shares with others.
+    pub fn follow(&self, host: &Host, scope: &Scope) {
+        let meter = self.inner.hosts.meter(host, Need::Row);
+        if !meter.is_other() {
+            meter.follow(scope);
         }
     }
 

@@ -8,7 +8,7 @@ use crate::metrics::meter::{Meter, RequestEnd};
 use crate::metrics::text::{Evictions, Gauges};
 use crate::metrics::total::Slowest;
 use crate::pace::rules::PaceRules;
-use crate::pace::scope::Host;
+use crate::pace::scope::{Host, Scope};
 use http::StatusCode;
 use std::time::Duration;
 
@@ -311,7 +311,7 @@ fn a_rung_that_time_alone_brings_down_is_shown_as_it_is() {
     let book = book(10);
     let shop = host("shop.test");
     book.meter.rung(&shop, 0, 2, secs(2), Class::RateLimited);
-    let shown = |paces: Vec<(Host, u8, Duration)>| {
+    let shown = |paces: Vec<(Scope, u8, Duration)>| {
         let gauges = || Gauges { paces: Some(paces), ..Gauges::default() };
         let text = book.meter.text(book.now(), gauges);
         let value = |name: &str| {
@@ -320,8 +320,12 @@ fn a_rung_that_time_alone_brings_down_is_shown_as_it_is() {
         };
         [value("pacegate_host_rung{"), value("pacegate_host_delay_seconds{")]
     };
-    assert_eq!(shown(vec![(shop.clone(), 2, secs(2))]), ["2", "2"]);
-    assert_eq!(shown(vec![(shop.clone(), 1, secs(1))]), ["1", "1"]);
+    let own = Scope::of(&shop);
+    assert_eq!(shown(vec![(own.clone(), 2, secs(2))]), ["2", "2"]);
+    let domain = Scope::named("test.example").unwrap();
+    book.meter.follow(&shop, &domain);
+    assert_eq!(shown(vec![(own.clone(), 2, secs(2)), (domain, 1, secs(1))]), ["1", "1"]);
+    book.meter.follow(&shop, &own);
     assert_eq!(shown(Vec::new()), ["0", "0"]);
-    assert_eq!(shown(vec![(shop, 1, secs(1))]), ["0", "0"], "a new row is told by its lesson");
+    assert_eq!(shown(vec![(own, 1, secs(1))]), ["0", "0"], "a new row is told by its lesson");
 }

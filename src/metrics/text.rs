@@ -7,7 +7,7 @@ use crate::metrics::labels::Waits;
 use crate::metrics::meter::Meter;
 use crate::metrics::table::Register;
 use crate::pace::rules::Ladder;
-use crate::pace::scope::Host;
+use crate::pace::scope::{Host, Scope};
 use prometheus::{
     Encoder, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry, TextEncoder,
 };
@@ -24,7 +24,7 @@ pub struct Gauges {
     /// The same, by rung from 0.
     pub rows_by_rung: Vec<u64>,
     /// The rung and pace of every row, which time alone may change. `None`: not known.
-    pub paces: Option<Vec<(Host, u8, Duration)>>,
+    pub paces: Option<Vec<(Scope, u8, Duration)>>,
     pub held: u64,
     /// How long after the moment they were due held requests started.
     pub lateness: Spread,

@@ -17,7 +17,7 @@ use crate::net::settings::{Destinations, Reach};
 use crate::net::target::Target;
 use crate::net::tls::{self, ClientTls, Offer};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -85,6 +85,14 @@ impl Dialler {
             true => self.secured(target, offer, wire, began).await?,
         };
         Ok(Dialled { io, protocol, took: self.clock.now().since(began) })
+    }
+
+    /// Where a target is: the lowest of its addresses. Nothing is sent there, and whether it may be is
+    /// asked when it is connected to.
+    pub async fn place(&self, target: &Target) -> Option<IpAddr> {
+        let asked = self.resolver.addresses(target);
+        let found = tokio::time::timeout(self.connect_timeout, asked).await.ok()?.ok()?;
+        found.iter().map(SocketAddr::ip).min()
     }
 
     /// A connected socket, with nothing said on it.

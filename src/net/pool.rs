@@ -16,6 +16,7 @@ use crate::net::tls::{ClientTls, Lenience, RootsError};
 use crate::state::permit::Permit;
 use rustls::pki_types::CertificateDer;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -104,6 +105,12 @@ impl Pool {
     pub async fn dial(&self, permit: &mut Permit, to: &Target) -> Result<TcpStream, Fault> {
         permit.mark_used();
         self.inner.dialler.tcp(to).await
+    }
+
+    /// Where a target is, for who counts by address: the lowest of its addresses, however the
+    /// resolver sorts them today. `None`: that can't be said within `retry.connect_timeout`.
+    pub async fn place(&self, target: &Target) -> Option<IpAddr> {
+        self.inner.dialler.place(target).await
     }
 
     /// How many connections there are now.

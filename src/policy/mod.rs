@@ -7,5 +7,6 @@ pub mod domain;
 pub mod plan;
 pub mod preset;
 pub mod rules;
+pub mod scoping;
 pub mod user;
 pub mod wishes;

@@ -31,6 +31,7 @@ mod rebinding;
 mod reload;
 mod reports;
 mod ruled;
+mod scoped;
 mod second;
 mod second_origins;
 mod secrets;
