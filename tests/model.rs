@@ -5,10 +5,10 @@
 #![cfg(loom)]
 
 use loom::thread;
-use pacegate::clock::Tick;
+use pacegate::clock::{Clock, Tick};
 use pacegate::judge::verdict::{Class, PaceMove};
 use pacegate::pace::backoff::Backoff;
-use pacegate::pace::claims::Claims;
+use pacegate::pace::claims::{Asked, Claims};
 use pacegate::pace::decide::From;
 use pacegate::pace::jitter::Jitter;
 use pacegate::pace::quota::Cost;
@@ -17,13 +17,18 @@ use pacegate::pace::scope::{Client, Scope};
 use pacegate::pace::turn::Turn;
 use pacegate::state::agenda::Agenda;
 use pacegate::state::cell::{Cell, Claim, Effects, Start};
+use pacegate::state::gate::{Gate, GateRules};
+use pacegate::state::hold::Hold;
+use pacegate::state::permit::Permit;
 use pacegate::state::ticket::Ticket;
 use pacegate::state::total::{Place, Total};
 use pacegate::state::visit::{Bounds, Joined, Lesson, Look};
 use pacegate::state::waiter::Terms;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 /// One cell, its agenda, and what has started so far.
@@ -344,4 +349,64 @@ fn a_place_that_is_given_back_reaches_the_cell_that_waits_for_it() {
         assert!(total.leave().is_none());
         assert_eq!(total.take(), Some(Place::Counted));
     });
+}
+
+/// Two scopes with a slot each: who claims both, who claims one and ends, and who leaves, in any order.
+#[test]
+fn of_two_scopes_both_are_won_or_none_and_what_is_free_reaches_who_waits() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(|| {
+        let slot = PaceRules { concurrency: Some(1), ..PaceRules::default() };
+        let [a, b] = ["a", "b"].map(|name| Scope::named(name).expect("a name"));
+        let scopes = [(a.clone(), slot.clone()), (b.clone(), slot)].into();
+        let (clock, _hand) = Clock::by_hand();
+        let gate = Gate::new(GateRules { scopes, ..GateRules::default() }, clock);
+        let busy = poll(&mut claimed(&gate, 0, &[&b]), &Arc::default()).expect("free");
+        let leaver = {
+            let hold = claimed(&gate, 1, &[&a, &b]);
+            thread::spawn(move || drop(hold))
+        };
+        let ender = thread::spawn(move || drop(busy));
+        let mut hold = claimed(&gate, 2, &[&b, &a]);
+        let calls = Arc::new(Calls::default());
+        let mut permit = poll(&mut hold, &calls);
+        leaver.join().expect("no panic");
+        ender.join().expect("no panic");
+        let mut seen = 0;
+        while permit.is_none() {
+            let woken = calls.0.load(Ordering::SeqCst);
+            assert!(woken > seen, "everything is free, and nobody says so");
+            seen = woken;
+            permit = poll(&mut hold, &calls);
+        }
+        let in_flight = |scope| gate.row(scope).map_or(0, |row| row.in_flight);
+        assert_eq!((in_flight(&a), in_flight(&b)), (1, 1));
+        drop(permit);
+        assert_eq!((in_flight(&a), in_flight(&b)), (0, 0));
+        assert_eq!(gate.counters().held, 0);
+    });
+}
+
+fn claimed(gate: &Arc<Gate>, client: u64, scopes: &[&Scope]) -> Hold {
+    let asked = scopes.iter().map(|scope| Asked::new((*scope).clone()));
+    let now = gate.clock().now();
+    gate.claim(Ticket {
+        claims: Claims::new(asked).expect("some"),
+        client: Client { origin: client, lane: 0 },
+        turn: Turn::default(),
+        accepted: now,
+        repeat: false,
+        not_before: None,
+        window_end: Tick::NEVER,
+        deadline: None,
+    })
+}
+
+fn poll(hold: &mut Hold, calls: &Arc<Calls>) -> Option<Permit> {
+    let waker = Waker::from(calls.clone());
+    match Pin::new(hold).poll(&mut Context::from_waker(&waker)) {
+        Poll::Ready(result) => Some(result.expect("not refused")),
+        Poll::Pending => None,
+    }
 }

@@ -184,6 +184,9 @@ impl Hold {
         };
         errand.gate.crowd.leave(errand.ticket().client.origin);
         self.waited = errand.waited();
+        if end.is_ok() {
+            errand.gate.tally.granted(errand.lateness(now));
+        }
         Poll::Ready(end)
     }
 }

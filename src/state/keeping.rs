@@ -5,7 +5,9 @@
 //! What is kept is idle meanwhile; so nobody keeps anything through a pause, or for long.
 
 use crate::clock::Tick;
-use crate::pace::decide::Reason;
+use crate::pace::decide::{Decision, From, Reason, decide};
+use crate::pace::memory::Memory;
+use crate::pace::slot::Slot;
 use crate::state::cell::Start;
 use crate::state::hall::House;
 use crate::state::ledger::Lane;
@@ -32,6 +34,19 @@ impl House<'_> {
     /// The keeper has won a start, and waits elsewhere before it is used.
     pub fn keep(&mut self) {
         self.hall.kept += 1;
+    }
+
+    /// Whether a start that is kept would be allowed now as well: its scope may have climbed since, have
+    /// been paused, or have another row.
+    pub fn still_goes(&self, start: Start) -> bool {
+        let (slot, hall) = (self.cell.slot(), &*self.hall);
+        let own = slot.last_start == Slot::stamp(start.at);
+        let last_start = if own { start.before } else { slot.last_start };
+        let slot = Slot { last_start, in_flight: slot.in_flight.saturating_sub(1), ..slot };
+        let spent = hall.memory.spent.give_back(start.cost, start.at);
+        let memory = Memory { spent, ..hall.memory.clone() };
+        let decision = decide(&slot, &memory, &hall.rules, From::Street, start.cost, self.now);
+        !slot.dead && decision == Decision::Go
     }
 
     /// It is used: from now on it counts.
@@ -63,7 +78,7 @@ impl House<'_> {
         }
     }
 
-    /// Comes from its own ladder to be called at `until`.
+    /// Whether it waits before the line.
     pub fn is_ahead(&self, who: usize) -> bool {
         self.hall.ahead == Some(who)
     }

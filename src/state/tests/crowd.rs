@@ -5,24 +5,24 @@ use std::collections::HashMap;
 
 /// The ladder in plain words, for one scope: what the gate is held to.
 #[derive(Default)]
-struct Model {
-    rung: usize,
+pub(super) struct Model {
+    pub rung: usize,
     last_start: Tick,
     last_stall: Tick,
-    last_climb: Option<Tick>,
+    pub last_climb: Option<Tick>,
 }
 
 const LADDER: [u64; 6] = [0, 2, 5, 15, 30, 60];
 
 impl Model {
-    fn check_start(&mut self, now: Tick) {
+    pub fn check_start(&mut self, now: Tick) {
         let anchor = self.last_start.max(self.last_stall);
         let earliest = if self.rung == 0 { now } else { anchor + seconds(LADDER[self.rung]) };
         assert!(now >= earliest, "started {:?} early on rung {}", earliest.since(now), self.rung);
         self.last_start = self.last_start.max(now);
     }
 
-    fn learn(&mut self, climbs: bool, started: Tick, now: Tick) {
+    pub fn learn(&mut self, climbs: bool, started: Tick, now: Tick) {
         if !climbs {
             self.rung = self.rung.saturating_sub(1);
         } else {

@@ -1,6 +1,7 @@
 //! The gate's behaviour, on a clock moved by hand and holds polled by hand.
 
 mod bounds;
+mod crossing;
 mod crowd;
 mod ladder;
 mod laws;

@@ -5,18 +5,20 @@
 //! same scopes one is on its way at a time and the others wait in the lobby. Moved too often between
 //! scopes that are never free together, it becomes their keeper.
 
+mod round;
+
 use crate::clock::Tick;
 use crate::state::cell::{Cell, Start};
 use crate::state::gate::Gate;
 use crate::state::hold::End;
 use crate::state::ledger::Waits;
 use crate::state::lobby::{Entered, Turn};
-use crate::state::permit::{Part, Permit};
 use crate::state::ticket::{Refusal, Ticket};
 use crate::state::visit::{Bounds, CLOSING_PATIENCE, Joined, Look};
 use crate::state::waiter::Terms;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 /// A request on its way.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub(crate) struct Errand {
     /// Past its window, and until when it may wait nevertheless.
     closing: Option<Tick>,
     waited: Waits,
+    /// When the start it was handed last was due.
+    due: Option<Tick>,
 }
 
 #[derive(Debug)]
@@ -74,14 +78,6 @@ enum Step {
     End(End),
 }
 
-/// What trying one scope came to.
-enum Tried {
-    Won(Won),
-    /// It waits there, before the line if so said.
-    Held(Berth, bool),
-    Refused(Refusal),
-}
-
 impl Errand {
     /// A request that sets out.
     pub fn new(gate: Arc<Gate>, ticket: Ticket, bounds: Bounds, now: Tick) -> Errand {
@@ -97,6 +93,7 @@ impl Errand {
             keeper: None,
             closing: None,
             waited: Waits::default(),
+            due: None,
         }
     }
 
@@ -128,6 +125,11 @@ impl Errand {
         self.get_up(now);
         self.finish();
         self.waited
+    }
+
+    /// How late it starts, if it does now: after the start it was handed last was due.
+    pub fn lateness(&self, now: Tick) -> Duration {
+        self.due.map_or(Duration::ZERO, |due| now.since(due))
     }
 
     /// What it has waited, once it is over.
@@ -202,83 +204,6 @@ impl Errand {
         }
     }
 
-    /// Tries what is not won yet; waits where it is refused.
-    fn go_round(&mut self, now: Tick) -> Step {
-        if self.moves >= PATIENCE && self.closing.is_none() {
-            self.start_keeping();
-        }
-        for claim in 0..self.ticket.claims.len() {
-            if self.won.iter().any(|won| won.claim == claim) {
-                continue;
-            }
-            match self.attempt(claim) {
-                Tried::Won(won) => self.won.push(won),
-                Tried::Held(berth, ahead) => {
-                    self.moves += 1;
-                    self.stage = Stage::Waiting(berth);
-                    self.settle_down(ahead);
-                    return Step::On;
-                }
-                Tried::Refused(refusal) => return Step::End(Err(refusal)),
-            }
-        }
-        Step::End(Ok(self.permit(now)))
-    }
-
-    fn attempt(&self, claim: usize) -> Tried {
-        let asked = self.ticket.claims.iter().nth(claim).expect("one of the claims");
-        let placed = |won: &Won| won.start.as_ref().is_some_and(|(_, s)| s.place.is_counted());
-        let terms = Terms {
-            placed: self.won.iter().any(placed),
-            only_called: false,
-            closing: self.closing,
-            keeper: self.keeper,
-        };
-        let bounds = Bounds { shutting_down: self.gate.shuts_down(), ..self.bounds };
-        let ticket = Ticket { not_before: None, ..self.ticket.clone() };
-        let free = Tried::Won(Won { claim, start: None, kept: false });
-        loop {
-            let Some(cell) = self.gate.row_for(&asked.scope, &self.ticket, claim) else {
-                return free;
-            };
-            let has =
-                |won: &Won| won.start.as_ref().is_some_and(|(known, _)| known.id() == cell.id());
-            if self.won.iter().any(has) {
-                return free;
-            }
-            let (joined, ahead) = self.gate.visit(&cell, |house| {
-                let joined = house.join(&ticket, asked.cost, terms, bounds);
-                let ahead = matches!(joined, Joined::Held(who) if house.is_ahead(who));
-                (joined, ahead)
-            });
-            return match joined {
-                Joined::Started(start) => {
-                    Tried::Won(Won { claim, start: Some((cell, start)), kept: false })
-                }
-                Joined::Held(who) => Tried::Held(Berth { cell, who, claim }, ahead),
-                Joined::Refused(refusal) => Tried::Refused(refusal),
-                Joined::Gone => {
-                    self.gate.scopes.remove(&cell);
-                    continue;
-                }
-            };
-        }
-    }
-
-    /// It waits in a hall now: nothing is held elsewhere, unless it is the keeper.
-    fn settle_down(&mut self, ahead: bool) {
-        if self.keeper.is_none() || !ahead {
-            self.give_back();
-            return self.stop_keeping();
-        }
-        for won in self.won.iter_mut().filter(|won| !won.kept) {
-            if let Some((cell, _)) = &won.start {
-                self.gate.visit(cell, |house| house.keep());
-                won.kept = true;
-            }
-        }
-    }
-
     fn look(&mut self, berth: Berth, now: Tick, waker: Option<&Waker>) -> Step {
         let Some(waker) = waker else {
             self.stage = Stage::Waiting(berth);
@@ -309,11 +234,8 @@ impl Errand {
                 self.waited = self.waited.plus(waited);
                 let Berth { cell, claim, .. } = berth;
                 self.won.push(Won { claim, start: Some((cell, start)), kept: false });
-                let step = self.go_round(now);
-                if let Step::End(Ok(_)) = step {
-                    self.gate.tally.granted(now.since(due));
-                }
-                step
+                self.due = Some(due);
+                self.go_round(now)
             }
         }
     }
@@ -389,59 +311,6 @@ impl Errand {
         })
     }
 
-    fn start_keeping(&mut self) {
-        let number = self.gate.number();
-        let mut lent = Vec::new();
-        for asked in self.ticket.claims.iter() {
-            let Some(cell) = self.gate.scopes.find(&asked.scope) else { continue };
-            if !self.gate.visit(&cell, |house| house.lend(number)) {
-                lent.iter().for_each(|cell| self.gate.visit(cell, |house| house.take_back(number)));
-                return;
-            }
-            lent.push(cell);
-        }
-        self.keeper = Some(number);
-    }
-
-    fn stop_keeping(&mut self) {
-        let Some(number) = self.keeper.take() else { return };
-        self.moves = 0;
-        for asked in self.ticket.claims.iter() {
-            if let Some(cell) = self.gate.scopes.find(&asked.scope) {
-                self.gate.visit(&cell, |house| house.take_back(number));
-            }
-        }
-    }
-
-    fn permit(&mut self, now: Tick) -> Permit {
-        self.won.sort_unstable_by_key(|won| won.claim);
-        let parts = self.won.drain(..).zip(self.ticket.claims.iter()).map(|(won, asked)| {
-            let row = won.start.map(|(cell, start)| match won.kept {
-                true => {
-                    let start = self.gate.visit(&cell, |house| house.use_kept(start));
-                    (self.gate.clone(), cell, start)
-                }
-                false => (self.gate.clone(), cell, start),
-            });
-            Part::new(asked, row)
-        });
-        let mut parts = parts;
-        let first = parts.next().expect("at least one scope");
-        Permit::of(first, parts.collect(), now)
-    }
-
-    fn give_back(&mut self) {
-        for won in self.won.drain(..) {
-            match (won.start, won.kept) {
-                (Some((cell, start)), true) => {
-                    self.gate.visit(&cell, |house| house.drop_kept(start));
-                }
-                (Some((cell, start)), false) => self.gate.release(&cell, start, false),
-                (None, _) => {}
-            }
-        }
-    }
-
     /// Leaves wherever it waits.
     fn get_up(&mut self, now: Tick) {
         match std::mem::replace(&mut self.stage, Stage::Over) {
@@ -470,6 +339,3 @@ impl Errand {
         self.leave_lobby();
     }
 }
-
-/// Moves between its scopes after which a request becomes their keeper. Most need one or two.
-const PATIENCE: u32 = 8;
