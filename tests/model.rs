@@ -146,8 +146,8 @@ impl Scene {
     fn fire(&self, now: Tick) {
         while let Some((due, cell)) = self.agenda.take_due(now) {
             finish(cell.enter(&self.agenda, now, |house| {
-                if house.hall.armed == Some(due) {
-                    house.hall.armed = None;
+                if house.hall.armed == due {
+                    house.hall.armed = Tick::NEVER;
                 }
             }));
         }
@@ -227,7 +227,7 @@ fn a_release_reaches_who_lines_up_meanwhile_though_another_leaves() {
         let waiting = scene.line_up(2, at(1));
         leaver.join().expect("no panic");
         releaser.join().expect("no panic");
-        let handed = scene.cell.look(|hall, _| hall.handed);
+        let handed = scene.cell.look(|hall, _| hall.seats.handed);
         let started = scene.started.load(Ordering::SeqCst);
         assert_eq!(started + handed, 2, "the slot is in use again");
         assert_eq!(scene.cell.slot().in_flight, 1);
@@ -277,7 +277,7 @@ fn a_pace_change_and_the_timer_lose_nobody_and_keep_the_distance() {
         timer.join().expect("no panic");
         let served = scene.must_be_served(&stays);
         assert!(served <= at(3901), "a pace after the stall at the latest");
-        assert_eq!(scene.cell.look(|hall, _| (hall.held(), hall.handed)), (0, 0));
+        assert_eq!(scene.cell.look(|hall, _| (hall.held(), hall.seats.handed)), (0, 0));
     });
 }
 
@@ -325,7 +325,7 @@ fn a_row_that_is_always_guarded_loses_nobody_either() {
             // Starts are stamped up to 33 µs late.
             assert!(served <= at(1002), "a second after the trigger at the latest");
         }
-        assert_eq!(scene.cell.look(|hall, _| (hall.held(), hall.handed)), (0, 0));
+        assert_eq!(scene.cell.look(|hall, _| (hall.held(), hall.seats.handed)), (0, 0));
     });
 }
 

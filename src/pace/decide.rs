@@ -144,7 +144,7 @@ pub fn earliest(
     }
     later(memory.paused_until, Reason::Pause);
     if let Some(quota) = &rules.quota {
-        later(memory.spent.next(quota, cost), Reason::Quota);
+        later(memory.more.spent.next(quota, cost), Reason::Quota);
     }
     latest
 }
@@ -179,7 +179,7 @@ fn next_by_pace(slot: &Slot, memory: &Memory, rules: &PaceRules) -> Tick {
 fn next_by_delay(slot: &Slot, memory: &Memory, rules: &PaceRules) -> Tick {
     match slot.last_start == Tick::ZERO || rules.delay.is_zero() {
         true => Tick::ZERO,
-        false => slot.last_start + rules.jitter.apply(rules.delay, memory.chance),
+        false => slot.last_start + rules.jitter.apply(rules.delay, memory.more.chance),
     }
 }
 

@@ -78,11 +78,11 @@ fn by_backoff(
         return (slot, memory, false);
     }
     let waits = lesson.pause.is_some();
-    let (pressure, slows) = memory.pressure.triggered(backoff, &base, waits, now);
+    let (pressure, slows) = memory.more.pressure.triggered(backoff, &base, waits, now);
     if slows {
         memory.last_stall = memory.last_stall.max(now);
     }
-    memory.pressure = pressure;
+    memory.more.pressure = pressure;
     (Slot { rung: pressure.steps(backoff, &base), ..slot }, memory, slows)
 }
 
@@ -114,7 +114,7 @@ fn climb(
     started: Tick,
     now: Tick,
 ) -> (Slot, Memory) {
-    let fresh = memory.last_climb.is_none_or(|climbed| started > climbed);
+    let fresh = started > memory.last_climb;
     if fresh {
         memory.last_stall = memory.last_stall.max(now);
     }
@@ -125,7 +125,7 @@ fn climb(
     let rung = slot.rung.min(rules.ladder.top());
     let next = if climbs { (rung + 1).min(rules.ladder.top()) } else { rung };
     if next > rung {
-        memory.last_climb = memory.last_climb.max(Some(now));
+        memory.last_climb = memory.last_climb.max(now);
     }
     (Slot { rung: next, ..slot }, memory)
 }

@@ -13,5 +13,6 @@ pub mod memory;
 pub mod quota;
 pub mod rules;
 pub mod scope;
+pub mod seldom;
 pub mod slot;
 pub mod turn;

@@ -91,7 +91,9 @@ impl Cell {
     pub fn new(id: u64, scope: Scope, rules: Arc<PaceRules>, last_served: Tick) -> Arc<Cell> {
         let slot = Slot { guarded: rules.need_memory(), ..Slot::default() };
         let word = AtomicU64::new(slot.encode());
-        let hall = Mutex::new(Hall { last_served, ..Hall::new(rules.clone()) });
+        let mut hall = Hall::new(rules.clone());
+        hall.last_served = last_served;
+        let hall = Mutex::new(hall);
         Arc::new(Cell { id, scope, rules, word, hall })
     }
 
@@ -192,7 +194,7 @@ impl Cell {
         house.advance();
         let result = act(&mut house);
         house.settle();
-        house.effects.places += usize::from(std::mem::take(&mut house.hall.place));
+        house.effects.places += house.hall.take_unused_place();
         drop(hall);
         (result, effects)
     }

@@ -15,7 +15,7 @@ impl Gate {
     /// Forgets what was learnt: rung 0, no pause, no pin. False if there is no row.
     pub fn reset(&self, scope: &Scope) -> bool {
         self.command(scope, |house| {
-            house.hall.pinned = None;
+            house.hall.set_pinned(None);
             house.hall.memory.reset();
             house.set_rung(0);
         })
@@ -41,10 +41,12 @@ impl Gate {
     pub fn pin(&self, scope: &Scope, rung: u8) {
         self.command_row(scope, |house| {
             let rung = rung.min(house.hall.rules.ladder.top());
-            house.hall.pinned = Some(rung);
+            house.hall.set_pinned(Some(rung));
             let rules = &house.hall.rules;
             let pressure = Pressure::on_rung(rung, &rules.backoff, &rules.base());
-            house.hall.memory.pressure = pressure;
+            if pressure != house.hall.memory.more.pressure {
+                house.hall.memory.more.pressure = pressure;
+            }
             house.set_rung(rung);
         });
     }
@@ -56,8 +58,8 @@ impl Gate {
         if has_quota {
             self.command_row(scope, |house| {
                 if let Some(quota) = &house.hall.rules.quota {
-                    house.hall.memory.spent =
-                        house.hall.memory.spent.reconcile(quota, said, house.now);
+                    let spent = house.hall.memory.more.spent.reconcile(quota, said, house.now);
+                    house.hall.memory.set_spent(spent);
                 }
             });
         }
@@ -97,6 +99,6 @@ impl House<'_> {
     /// The guard goes up with it: the word may not say all of it.
     fn set_rung(&mut self, rung: u8) {
         let _ = self.cell.change(|slot| Some(Slot { rung, guarded: true, ..slot }));
-        self.hall.touched = self.now;
+        self.hall.touch(self.now);
     }
 }

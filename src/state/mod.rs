@@ -20,6 +20,7 @@ pub mod mark;
 pub mod permit;
 pub mod picture;
 pub mod scopes;
+pub mod seats;
 pub mod sweep;
 pub mod ticket;
 pub mod timekeeper;

@@ -86,20 +86,20 @@ impl RowView {
     /// The row now; `None` if it was removed.
     pub(crate) fn of(cell: &Cell, now: Tick) -> Option<RowView> {
         cell.look(|hall, slot| {
-            let held = hall.waiters.iter().filter(|(_, waiter)| waiter.is_held());
+            let held = hall.seats.waiters.iter().filter(|(_, waiter)| waiter.is_held());
             (!slot.dead).then(|| RowView {
                 scope: cell.scope().clone(),
                 rung: slot.rung,
                 pace: hall.pace(slot),
                 held: hall.held(),
-                waits: hall.ledger.total(now),
+                waits: hall.seats.ledger.total(now),
                 in_flight: slot.in_flight,
                 oldest: held.map(|(_, waiter)| waiter.accepted).min(),
                 next_slot: earliest(&slot, &hall.memory, &hall.rules, From::Line, Cost::NONE)
                     .0
                     .max(now),
                 paused_until: Some(hall.memory.paused_until).filter(|end| *end > now),
-                pinned: hall.pinned,
+                pinned: hall.pinned(),
                 waits_for: hall.newcomer_waits_for(slot, now),
                 newcomer: best_case(&slot, &hall.memory, &hall.rules, hall.held(), now),
                 cause: hall.cause,

@@ -7,9 +7,14 @@ use crate::pace::scope::Scope;
 use crate::state::cell::Cell;
 use crate::sync::{AtomicU32, AtomicUsize, Mutex, Ordering, lock};
 use dashmap::DashMap;
+use std::borrow::Borrow;
 use std::collections::VecDeque;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::{Arc, Weak};
+
+/// A row, found by its scope: the name is not kept twice.
+#[derive(Debug)]
+struct Row(Arc<Cell>);
 
 /// All rows.
 #[derive(Debug)]
@@ -17,7 +22,7 @@ pub struct Scopes {
     /// Rows, and hosts that always want to be looked up.
     marks: AtomicUsize,
     filter: Box<[AtomicU32]>,
-    rows: DashMap<Scope, Arc<Cell>, BuildHasherDefault<Ready>>,
+    rows: DashMap<Row, (), BuildHasherDefault<Ready>>,
     /// The rows to look at first when one must go; some are gone already.
     order: Mutex<VecDeque<Weak<Cell>>>,
     most: usize,
@@ -53,7 +58,7 @@ impl Scopes {
         if self.is_plain(scope) {
             return None;
         }
-        let row = |scope: &Scope| self.rows.get(scope).map(|row| row.value().clone());
+        let row = |scope: &Scope| self.rows.get(scope).map(|row| row.key().0.clone());
         row(scope).or_else(|| self.is_full().then(|| row(&self.shared)).flatten())
     }
 
@@ -69,9 +74,9 @@ impl Scopes {
             let scope = if self.is_full() { &self.shared } else { scope };
             let made = make(scope);
             self.mark(scope);
-            match self.rows.entry(scope.clone()) {
+            match self.rows.entry(Row(made.clone())) {
                 dashmap::Entry::Vacant(vacant) => {
-                    drop(vacant.insert(made.clone()));
+                    drop(vacant.insert(()));
                     self.line_up(&made);
                     return made;
                 }
@@ -105,7 +110,8 @@ impl Scopes {
 
     /// Takes a removed row out of the map, if it is still there. True if it was.
     pub fn remove(&self, cell: &Arc<Cell>) -> bool {
-        let removed = self.rows.remove_if(cell.scope(), |_, row| Arc::ptr_eq(row, cell)).is_some();
+        let removed =
+            self.rows.remove_if(cell.scope(), |row, ()| Arc::ptr_eq(&row.0, cell)).is_some();
         if removed {
             self.unmark(cell.scope());
         }
@@ -124,7 +130,7 @@ impl Scopes {
 
     /// All rows, as they are now.
     pub fn all(&self) -> Vec<Arc<Cell>> {
-        self.rows.iter().map(|row| row.value().clone()).collect()
+        self.rows.iter().map(|row| row.key().0.clone()).collect()
     }
 
     fn is_full(&self) -> bool {
@@ -140,6 +146,26 @@ impl Scopes {
     #[inline]
     fn bucket(&self, scope: &Scope) -> &AtomicU32 {
         &self.filter[(scope.hash() >> 20) as usize & (FILTER - 1)]
+    }
+}
+
+impl Borrow<Scope> for Row {
+    fn borrow(&self) -> &Scope {
+        self.0.scope()
+    }
+}
+
+impl PartialEq for Row {
+    fn eq(&self, other: &Row) -> bool {
+        self.0.scope() == other.0.scope()
+    }
+}
+
+impl Eq for Row {}
+
+impl Hash for Row {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.scope().hash());
     }
 }
 

@@ -44,8 +44,8 @@ impl House<'_> {
             return false;
         }
         let (rules, now) = (&self.hall.rules, self.now);
-        let failed = self.hall.last_failure.is_some_and(|failed| failed + FAILURE_REST > now);
-        let pressed = !self.hall.memory.pressure.is_none();
+        let failed = self.hall.seats.last_failure.is_some_and(|failed| failed + FAILURE_REST > now);
+        let pressed = !self.hall.memory.more.pressure.is_none();
         let gone = self.cell.change(|slot| {
             let throttle = rules.throttles()
                 && (slot.in_flight > 0 || slot.last_start + rules.delay + THROTTLE_REST > now);
@@ -78,7 +78,7 @@ impl House<'_> {
     /// Removes a row nobody asked for so long.
     pub fn expire(&mut self) {
         let idle = self.hall.rules.idle;
-        let quiet = self.is_quiet() && self.hall.touched + idle <= self.now;
+        let quiet = self.is_quiet() && self.hall.touched() + idle <= self.now;
         let now = self.now;
         let gone = quiet
             && self
@@ -98,12 +98,12 @@ impl House<'_> {
     /// longer than rows.)
     fn is_quiet(&self) -> bool {
         self.hall.nobody_waits()
-            && self.hall.handed == 0
-            && self.hall.keeper.is_none()
-            && self.hall.kept == 0
+            && self.hall.seats.handed == 0
+            && self.hall.seats.keeper.is_none()
+            && self.hall.seats.kept == 0
             && self.hall.repeats == 0
-            && !self.hall.queued
-            && self.hall.pinned.is_none()
+            && !self.hall.seats.queued
+            && self.hall.pinned().is_none()
             && !self.hall.memory.must_stay(&self.hall.rules, self.now)
     }
 }

@@ -48,8 +48,8 @@ impl Gate {
 
     fn fire(&self, due: Tick, cell: &Arc<Cell>) {
         self.visit(cell, |house| {
-            if house.hall.armed == Some(due) {
-                house.hall.armed = None;
+            if house.hall.armed == due {
+                house.hall.armed = Tick::NEVER;
             }
         });
     }

@@ -9,6 +9,7 @@ use crate::pace::quota::Cost;
 use crate::pace::rules::Law;
 use crate::pace::slot::Slot;
 use crate::state::cell::{Cell, Start};
+use crate::state::chance::draw;
 use crate::state::hall::{Hall, House};
 use crate::state::ledger::{Lane, Waits};
 use crate::state::mark::Mark;
@@ -120,7 +121,7 @@ impl House<'_> {
         if slot.dead {
             return Joined::Gone;
         }
-        self.hall.touched = self.now;
+        self.hall.touch(self.now);
         let apart = ticket.not_before.filter(|until| *until > self.now);
         if apart.is_none()
             && self.is_first(terms)
@@ -137,12 +138,12 @@ impl House<'_> {
     /// A waiter looks whether it is its turn. A start counts from now, not from when it was handed
     /// over: the pace is measured between actual starts.
     pub fn look(&mut self, who: usize, waker: &Waker) -> Look {
-        match self.hall.waiters[who].standing {
+        match self.hall.seats.waiters[who].standing {
             Standing::Apart(_)
             | Standing::InLine(_)
             | Standing::Ahead(_)
             | Standing::Closing(..) => {
-                let waiter = &mut self.hall.waiters[who];
+                let waiter = &mut self.hall.seats.waiters[who];
                 match &mut waiter.waker {
                     Some(kept) => kept.clone_from(waker),
                     None => waiter.waker = Some(waker.clone()),
@@ -161,22 +162,22 @@ impl House<'_> {
     /// A waiter goes away, having waited so much; what it was just handed passes on.
     pub fn leave(&mut self, who: usize) -> Waits {
         self.unlist(who);
-        let standing = self.hall.waiters[who].standing;
+        let standing = self.hall.seats.waiters[who].standing;
         if let Standing::Granted { start, .. } = standing {
-            self.hall.handed -= 1;
+            self.hall.seats.handed -= 1;
             self.release(start, false);
         }
         self.remove(who)
     }
 
     fn remove(&mut self, who: usize) -> Waits {
-        let waiter = self.hall.waiters.remove(who);
-        self.hall.ledger.leave(waiter.stay, self.now)
+        let waiter = self.hall.seats.waiters.remove(who);
+        self.hall.seats.ledger.leave(waiter.stay, self.now)
     }
 
     /// A waiter's window has ended and it was never sent: one last attempt that skips the ladder.
     pub fn close(&mut self, who: usize) {
-        match self.hall.waiters[who].standing {
+        match self.hall.seats.waiters[who].standing {
             Standing::Apart(_) | Standing::InLine(_) | Standing::Ahead(_) => {}
             Standing::Closing(..)
             | Standing::Granted { .. }
@@ -193,11 +194,12 @@ impl House<'_> {
     }
 
     fn line_up_closing(&mut self, who: usize, patience: Tick) {
-        let waiter = &mut self.hall.waiters[who];
-        let place = self.hall.closing.join(waiter.entry(), who);
+        let seats = &mut *self.hall.seats;
+        let waiter = &mut seats.waiters[who];
+        let place = seats.closing.join(waiter.entry(), who);
         waiter.standing = Standing::Closing(place, patience);
-        waiter.stay = self.hall.ledger.change(waiter.stay, Lane::Closing, self.now);
-        self.hall.appointments.insert((patience, who));
+        waiter.stay = seats.ledger.change(waiter.stay, Lane::Closing, self.now);
+        self.hall.seats.appointments.insert((patience, who));
     }
 
     /// An attempt teaches the scope. Nothing if the row was removed.
@@ -206,7 +208,7 @@ impl House<'_> {
             return None;
         }
         let (before, slows) = self.apply(lesson.of(started));
-        self.hall.touched = self.now;
+        self.hall.touch(self.now);
         match lesson.pace {
             PaceMove::StepDown => {
                 self.hall.last_served = self.hall.last_served.max(self.now);
@@ -216,7 +218,9 @@ impl House<'_> {
             PaceMove::Climb => {
                 self.hall.others.stalled = self.hall.others.stalled.saturating_add(1);
                 let forgetful = self.hall.rules.law != Law::Ladder;
-                self.hall.last_failure = forgetful.then_some(self.now);
+                if forgetful {
+                    self.hall.seats.last_failure = Some(self.now);
+                }
             }
             PaceMove::Nothing => {}
         }
@@ -229,7 +233,7 @@ impl House<'_> {
 
     /// Sends everybody away.
     pub fn refuse_all(&mut self, refusal: Refusal) {
-        let held = self.hall.waiters.iter().filter(|(_, waiter)| waiter.is_held());
+        let held = self.hall.seats.waiters.iter().filter(|(_, waiter)| waiter.is_held());
         let held: Vec<usize> = held.map(|(who, _)| who).collect();
         for who in held {
             self.end_wait(who, Standing::Refused(refusal));
@@ -239,21 +243,24 @@ impl House<'_> {
     /// Whether nobody is to be served before a newcomer.
     fn is_first(&self, terms: Terms) -> bool {
         match terms.closing {
-            Some(_) => self.hall.closing.is_empty(),
-            None => self.hall.ahead.is_none() && (self.hall.line.is_empty() || self.keeps(terms)),
+            Some(_) => self.hall.seats.closing.is_empty(),
+            None => {
+                self.hall.seats.ahead.is_none()
+                    && (self.hall.seats.line.is_empty() || self.keeps(terms))
+            }
         }
     }
 
     /// Whether the place before the line is kept for this one.
     pub fn keeps(&self, terms: Terms) -> bool {
-        terms.keeper.is_some() && self.hall.keeper == terms.keeper
+        terms.keeper.is_some() && self.hall.seats.keeper == terms.keeper
     }
 
     /// Nobody waits: this one starts right away, if the scope allows it. Claims that need no lock
     /// may come between, so deciding and starting are one step.
     fn walk_in(&mut self, repeat: bool, cost: Cost, terms: Terms) -> Option<Start> {
-        let from = match (terms.closing, self.hall.line.is_empty()) {
-            (Some(_), _) => From::Closing(self.hall.last_closing),
+        let from = match (terms.closing, self.hall.seats.line.is_empty()) {
+            (Some(_), _) => From::Closing(self.hall.seats.last_closing),
             (None, true) => From::Street,
             (None, false) => From::Line,
         };
@@ -264,7 +271,7 @@ impl House<'_> {
         if let From::Closing(_) = from {
             self.guard(true);
             let start = Start { place, ..self.start(repeat, cost, from) };
-            self.hall.last_closing = Some(self.now);
+            self.hall.seats.last_closing = Some(self.now);
             return Some(start);
         }
         let (hall, cell, now) = (&*self.hall, self.cell, self.now);
@@ -276,7 +283,7 @@ impl House<'_> {
             self.effects.places += usize::from(place.is_counted());
             return None;
         };
-        self.hall.repeats += usize::from(repeat);
+        self.hall.repeats += u16::from(repeat);
         let start = self.hall.won(before, now, repeat, from, cost);
         Some(Start { place, ..start })
     }
@@ -293,7 +300,7 @@ impl House<'_> {
             let retry_after = self.hall.pace(slot).max(SOON);
             return Some(Refusal::LineFull { which, retry_after });
         }
-        let ahead = ticket.deadline.map(|_| self.hall.line.ahead_of(&ticket.entry()));
+        let ahead = ticket.deadline.map(|_| self.hall.seats.line.ahead_of(&ticket.entry()));
         self.hopeless(ticket.window_end, ticket.deadline, ahead.unwrap_or(0))
     }
 
@@ -311,10 +318,11 @@ impl House<'_> {
 
     fn admit(&mut self, ticket: &Ticket, cost: Cost, terms: Terms, apart: Option<Tick>) -> usize {
         let until = apart.unwrap_or(Tick::ZERO);
-        let ahead = apart.is_none() && self.keeps(terms) && self.hall.ahead.is_none();
+        let ahead = apart.is_none() && self.keeps(terms) && self.hall.seats.ahead.is_none();
         // Without the place before the line it gives back what it has elsewhere.
         let terms = Terms { placed: terms.placed && ahead, ..terms };
-        let who = self.hall.waiters.insert(Waiter {
+        let seats = &mut *self.hall.seats;
+        let who = seats.waiters.insert(Waiter {
             client: ticket.client,
             accepted: ticket.accepted,
             repeat: ticket.repeat,
@@ -325,11 +333,11 @@ impl House<'_> {
             terms,
             waker: None,
             standing: Standing::Apart(until),
-            stay: self.hall.ledger.enter(Lane::Apart, self.now),
+            stay: seats.ledger.enter(Lane::Apart, self.now),
         });
         match (apart, terms.closing) {
             (Some(until), _) => {
-                self.hall.appointments.insert((until, who));
+                self.hall.seats.appointments.insert((until, who));
             }
             (None, Some(until)) => self.line_up_closing(who, until),
             (None, None) if ahead => self.go_ahead(who),
@@ -339,7 +347,7 @@ impl House<'_> {
     }
 
     fn pick_up(&mut self, start: Start) -> Start {
-        self.hall.handed -= 1;
+        self.hall.seats.handed -= 1;
         self.stamp(start)
     }
 
@@ -350,8 +358,9 @@ impl House<'_> {
             let last_start = slot.last_start.max(Slot::stamp(now));
             Some(Slot { last_start, ..slot })
         });
-        if self.hall.last_closing == Some(start.at) && matches!(start.from, From::Closing(_)) {
-            self.hall.last_closing = Some(now);
+        if self.hall.seats.last_closing == Some(start.at) && matches!(start.from, From::Closing(_))
+        {
+            self.hall.seats.last_closing = Some(now);
         }
         Start { at: now, ..start }
     }
@@ -359,9 +368,9 @@ impl House<'_> {
     /// Changes word and memory together: the guard is up in between, so that nobody claims by the
     /// new rung and the old memory.
     fn apply(&mut self, taught: Move) -> (Slot, bool) {
-        let chance = self.hall.rules.need_memory().then(|| self.hall.chance.draw());
+        let chance = self.hall.rules.need_memory().then(|| draw(&mut self.hall.memory.more.seed));
         let (rules, memory, now) = (&self.hall.rules, &self.hall.memory, self.now);
-        let pinned = self.hall.pinned;
+        let pinned = self.hall.pinned();
         let mut after = None;
         let changed = self.cell.change(|slot| {
             let known = slot.last_start.max(match taught.pace {
@@ -375,13 +384,13 @@ impl House<'_> {
             Some(Slot { guarded: true, rung: pinned.unwrap_or(next.rung), ..next })
         });
         let Some(Learnt { memory, slows, .. }) = after else { unreachable!("it always changes") };
-        let pressure = self.hall.memory.pressure;
+        let pressure = self.hall.memory.more.pressure;
         self.hall.memory = memory;
-        if pinned.is_some() {
-            self.hall.memory.pressure = pressure;
+        if pinned.is_some() && pressure != self.hall.memory.more.pressure {
+            self.hall.memory.more.pressure = pressure;
         }
         if let Some(chance) = chance.filter(|_| slows) {
-            self.hall.memory.chance = chance;
+            self.hall.memory.more.chance = chance;
         }
         (changed.unwrap_or_else(|slot| slot), slows)
     }
@@ -390,6 +399,7 @@ impl House<'_> {
     pub fn send_hopeless_away(&mut self) {
         let sent: Vec<(usize, Refusal)> = self
             .hall
+            .seats
             .waiters
             .iter()
             .filter(|(_, waiter)| waiter.is_held())
@@ -421,9 +431,9 @@ impl House<'_> {
 impl Hall {
     /// What a waiter waits for now.
     pub fn reason(&self, cell: &Cell, who: usize, now: Tick) -> Reason {
-        let from = match self.waiters[who].standing {
+        let from = match self.seats.waiters[who].standing {
             Standing::Apart(_) => return Reason::Request,
-            Standing::Closing(..) => From::Closing(self.last_closing),
+            Standing::Closing(..) => From::Closing(self.seats.last_closing),
             Standing::InLine(_)
             | Standing::Ahead(_)
             | Standing::Granted { .. }
