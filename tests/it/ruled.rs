@@ -54,14 +54,16 @@ fn endpoints_of_an_api_have_paces_of_their_own() {
     ];
     let world = world("endpoints", &origin, &["api.toscrape.com"], &settings);
     let [fast, slow] = ["fast", "slow"].map(|it| format!("http://api.toscrape.com/{it}-endpoint"));
+    let began = now();
     crowd(&world, &origin, &[&fast, &slow, &fast, &slow, &fast]);
-    let gaps = |path: &str| {
+    // Since the beginning: between arrivals it may be less, as a connection takes its time.
+    let since = |path: &str| {
         let found = origin.arrivals_for(path);
-        found.windows(2).map(|pair| pair[1].at.since(pair[0].at)).collect::<Vec<_>>()
+        found.iter().map(|arrival| arrival.at.since(began)).collect::<Vec<_>>()
     };
-    let (fast, slow) = (gaps("/fast-endpoint"), gaps("/slow-endpoint"));
-    assert!(slow[0] >= millis(690), "{slow:?}");
-    assert!(fast.iter().all(|gap| *gap >= millis(40) && *gap < millis(500)), "{fast:?}");
+    let (fast, slow) = (since("/fast-endpoint"), since("/slow-endpoint"));
+    assert!(slow[1] >= millis(700), "{slow:?}");
+    assert!(fast[2] >= millis(100) && fast[2] < millis(1000), "{fast:?}");
 }
 
 #[test]
