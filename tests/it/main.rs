@@ -2,6 +2,7 @@
 //! behaviour; `world` is the stage they play on.
 
 mod amended;
+mod answers;
 mod bodies;
 mod certificates;
 mod clocks;
