@@ -93,6 +93,9 @@ pub enum Command {
     Explain { url: String },
     /// Print the configuration that a Scrapy project's settings.py comes to, and what it can't say.
     ImportScrapy { file: PathBuf },
+    /// Stands beside the command of `run`; nothing for people.
+    #[command(hide = true)]
+    Witness,
     /// See what it does: a small shop, asked directly and through the proxy.
     Demo {
         /// No colours.

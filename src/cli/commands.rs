@@ -10,6 +10,7 @@ use crate::cli::shell::Shell;
 use crate::cli::summary::summary;
 use crate::cli::{
     check, files as side_files, health, hints, init, log, operator, run, scrapy, serve, truststore,
+    witness,
 };
 use crate::clock::Clock;
 use crate::config::load::{Loaded, Sources, find, load};
@@ -47,6 +48,10 @@ pub fn main() -> ExitCode {
         Command::Host(asked) => on_a_runtime(operator::host(&settings, asked)),
         Command::Explain { url } => on_a_runtime(operator::explain(&settings, &url)),
         Command::ImportScrapy { file } => imported(scrapy::import(&file)),
+        Command::Witness => {
+            witness::stand_by();
+            0
+        }
         Command::Demo { plain } => on_a_runtime(super::demo::demo(plain)),
     };
     log::flush();
@@ -219,7 +224,7 @@ async fn run_command(settings: &Settings, asked: Run) -> u8 {
         }
     }
     let variables = environment(&place, Part::All, &user);
-    let ended = run::run(&command, &variables).await;
+    let ended = run::run(&command, &variables, witness_program()).await;
     if let Some(why) = &ended.said {
         fail(why);
     }
@@ -228,6 +233,13 @@ async fn run_command(settings: &Settings, asked: Run) -> u8 {
     }
     let _ = tokio::time::timeout(RUN_GRACE, app.stop()).await;
     ended.code
+}
+
+fn witness_program() -> tokio::process::Command {
+    let ourselves = std::env::current_exe().unwrap_or_else(|_| "pacegate".into());
+    let mut program = tokio::process::Command::new(ourselves);
+    program.arg("witness");
+    program
 }
 
 fn user(name: &str) -> Option<String> {

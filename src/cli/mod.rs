@@ -23,6 +23,7 @@ pub mod shell;
 pub mod stop;
 pub mod summary;
 pub mod truststore;
+pub mod witness;
 
 pub use commands::main;
 

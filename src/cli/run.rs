@@ -1,5 +1,6 @@
 //! Runs a command as if we were not there: its input and output, its signals, its exit code.
 
+use crate::cli::witness::Witness;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::process::ExitStatus;
@@ -15,8 +16,13 @@ pub struct Ended {
 }
 
 /// Runs `command` with `environment` on top of ours (`None` takes a variable away) and waits for
-/// its end. It stays in our process group, so that terminal and job control work.
-pub async fn run(command: &[OsString], environment: &[(&str, Option<String>)]) -> Ended {
+/// its end. It stays in our process group, so that terminal and job control work; `witness` is the
+/// program of the [`Witness`] that tells which signals it has got by itself.
+pub async fn run(
+    command: &[OsString],
+    environment: &[(&str, Option<String>)],
+    witness: Command,
+) -> Ended {
     let Some((program, arguments)) = command.split_first() else {
         return Ended::never(OUR_FAILURE, "no command given".to_owned());
     };
@@ -36,10 +42,14 @@ pub async fn run(command: &[OsString], environment: &[(&str, Option<String>)]) -
         Ok(child) => child,
         Err(error) => return Ended::unstarted(program, &error),
     };
+    let mut witness = Witness::call(witness);
     loop {
-        tokio::select! {
+        let signal = tokio::select! {
             status = child.wait() => return Ended::with(status),
-            signal = signals.next() => pass_on(&child, signal),
+            signal = signals.next() => signal,
+        };
+        if !has_got(&child, signal, &mut witness).await {
+            pass_on(&child, signal);
         }
     }
 }
@@ -78,12 +88,13 @@ fn code(status: ExitStatus) -> u8 {
 }
 
 #[cfg(unix)]
-use unix::{Signals, pass_on};
+use unix::{Signals, has_got, pass_on};
 
 #[cfg(unix)]
 mod unix {
     use super::{Child, IsTerminal, io};
-    use rustix::process::{Pid, Signal, kill_process};
+    use crate::cli::witness::Witness;
+    use rustix::process::{Pid, Signal, getpgid, kill_process};
     use std::future::poll_fn;
     use std::task::Poll;
     use tokio::signal::unix::{self, SignalKind};
@@ -91,8 +102,6 @@ mod unix {
     /// The signals that end or wake us, caught so that the command alone decides about them.
     pub struct Signals {
         caught: Vec<(unix::Signal, Signal)>,
-        /// A terminal tells the whole process group itself.
-        terminal: bool,
     }
 
     impl Signals {
@@ -105,21 +114,15 @@ mod unix {
                     caught.push((unix::signal(kind())?, signal));
                 }
             }
-            let terminal = std::process::id() != 1
-                && (io::stdin().is_terminal()
-                    || io::stdout().is_terminal()
-                    || io::stderr().is_terminal());
-            Ok(Signals { caught, terminal })
+            Ok(Signals { caught })
         }
 
-        /// The next one that the command has not got from its terminal.
+        /// The next one.
         pub async fn next(&mut self) -> Signal {
             poll_fn(|context| {
                 for (stream, signal) in &mut self.caught {
-                    while let Poll::Ready(Some(())) = stream.poll_recv(context) {
-                        if !(self.terminal && FROM_TERMINAL.contains(signal)) {
-                            return Poll::Ready(*signal);
-                        }
+                    if let Poll::Ready(Some(())) = stream.poll_recv(context) {
+                        return Poll::Ready(*signal);
                     }
                 }
                 Poll::Pending
@@ -128,12 +131,36 @@ mod unix {
         }
     }
 
+    /// Whether the command has got a signal by itself: it is of our process group still, and all of
+    /// that were told.
+    pub async fn has_got(child: &Child, signal: Signal, witness: &mut Witness) -> bool {
+        let group = |id| getpgid(id).ok();
+        if id(child).is_none_or(|child| group(Some(child)) != group(None)) {
+            return false;
+        }
+        // A change of the window's size ends nobody, so that nobody can witness it.
+        let seen = signal != Signal::WINCH && witness.saw().await;
+        let blind = signal == Signal::WINCH || !witness.is_there();
+        seen || (blind && FROM_TERMINAL.contains(&signal) && has_terminal())
+    }
+
+    /// A terminal tells the whole process group itself.
+    fn has_terminal() -> bool {
+        std::process::id() != 1
+            && (io::stdin().is_terminal()
+                || io::stdout().is_terminal()
+                || io::stderr().is_terminal())
+    }
+
     /// A command that is just gone needs no signal.
     pub fn pass_on(child: &Child, signal: Signal) {
-        let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        if let Some(id) = id {
+        if let Some(id) = id(child) {
             let _ = kill_process(id, signal);
         }
+    }
+
+    fn id(child: &Child) -> Option<Pid> {
+        child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw)
     }
 
     /// Whether a process with this `/proc/PID/status` ignores a signal. Where there is no such file
@@ -158,11 +185,12 @@ mod unix {
 }
 
 #[cfg(not(unix))]
-use elsewhere::{Signals, pass_on};
+use elsewhere::{Signals, has_got, pass_on};
 
 #[cfg(not(unix))]
 mod elsewhere {
     use super::{Child, io};
+    use crate::cli::witness::Witness;
 
     /// Ctrl-C reaches the command by itself; we only must not end of it.
     pub struct Signals;
@@ -177,6 +205,10 @@ mod elsewhere {
                 std::future::pending::<()>().await;
             }
         }
+    }
+
+    pub async fn has_got(_child: &Child, (): (), _witness: &mut Witness) -> bool {
+        true
     }
 
     pub fn pass_on(_child: &Child, (): ()) {}
@@ -196,8 +228,8 @@ mod tests {
 
     async fn check(command: &[&str], code: u8) -> Ended {
         let command: Vec<OsString> = command.iter().map(Into::into).collect();
-        let ended =
-            run(&command, &[("PACEGATE_ACTIVE", Some("1".to_owned())), ("HOME", None)]).await;
+        let environment = [("PACEGATE_ACTIVE", Some("1".to_owned())), ("HOME", None)];
+        let ended = run(&command, &environment, Command::new("cat")).await;
         assert_eq!(ended.code, code, "{command:?} {ended:?}");
         ended
     }

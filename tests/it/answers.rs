@@ -53,7 +53,10 @@ fn crawl(world: &World, origin: &Origin, next: &AtomicUsize, count: usize) -> Ve
         let ours = answer.header("proxy-status").is_some();
         assert!(answer.whole && (ours || answer.text() == path), "{path}: {}", answer.text());
         if answer.header("connection").is_none() {
-            assert!(connection.is_quiet_for(Duration::from_millis(1)), "{path}: one answer and no more");
+            assert!(
+                connection.is_quiet_for(Duration::from_millis(1)),
+                "{path}: one answer and no more"
+            );
             client = Some(connection);
         }
     }

@@ -37,6 +37,7 @@ mod second;
 mod second_origins;
 mod secrets;
 mod shutdown;
+mod signals;
 mod slow;
 mod spellings;
 mod steering;
