@@ -23,16 +23,25 @@ fn waited(answer: &Response) -> f64 {
     wait.map_or(0.0, |seconds| seconds.parse().expect("a number"))
 }
 
-/// How late a thread wakes that sleeps beside the others, in seconds: the mean of 10 ms sleeps.
-fn lateness(over: &AtomicBool) -> f64 {
-    let (nap, mut late, mut naps) = (Duration::from_millis(10), 0.0, 0.0);
-    while !over.load(Ordering::Relaxed) {
-        let began = now();
-        thread::sleep(nap);
-        late += now().since(began).as_secs_f64() - nap.as_secs_f64();
-        naps += 1.0;
+/// From a client's last byte to its origin's first, in seconds: a hold, if there is one, and the way.
+fn reached(world: &World, origin: &Origin, host: &str, path: &str) -> f64 {
+    let mut client = world.client();
+    let sent = now();
+    client.say("GET", &origin.url(host, path), "", "");
+    assert_eq!(client.response().status, 200);
+    origin.arrivals_for(path)[0].at.since(sent).as_secs_f64()
+}
+
+/// The way alone, to hosts nobody waits for, on fresh connections on both sides: how long it takes on
+/// this machine while others wait, at the mean.
+fn way(world: &World, origin: &Origin, over: &AtomicBool) -> f64 {
+    let (mut sum, mut count) = (0.0, 0);
+    while count == 0 || !over.load(Ordering::Relaxed) {
+        sum += reached(world, origin, &format!("free{count}"), &format!("/free/{count}"));
+        count += 1;
+        thread::sleep(Duration::from_millis(20));
     }
-    late / f64::max(naps, 1.0)
+    sum / f64::from(count)
 }
 
 /// The counter against each request's own account: to 1 %, and to the rounding of the accounts.
@@ -79,40 +88,35 @@ fn the_counter_is_the_sum_of_what_each_request_waited() {
 fn the_counter_is_within_a_hundredth_of_the_holds_measured_outside() {
     const PAGES: usize = 12;
     let origin = Origin::http();
-    let world = World::start("scopes: {shop.localhost: {delay: 300ms}}\n");
+    let world = World::start("scopes: {shop.localhost: {delay: 500ms}}\n");
     let over = AtomicBool::new(false);
-    let (holds, late) = thread::scope(|scope| {
-        let late = scope.spawn(|| lateness(&over));
+    let (holds, way) = thread::scope(|scope| {
+        let way = scope.spawn(|| way(&world, &origin, &over));
         let ask = |number: usize| {
             let (origin, world) = (&origin, &world);
-            scope.spawn(move || {
-                let mut client = world.client();
-                let (path, sent) = (format!("/{number}"), now());
-                client.say("GET", &origin.url("shop", &path), "", "");
-                assert_eq!(client.response().status, 200);
-                // From the client's last byte to the origin's first: all that is a hold, and the way.
-                origin.arrivals_for(&path)[0].at.since(sent).as_secs_f64()
-            })
+            scope.spawn(move || reached(world, origin, "shop", &format!("/{number}")))
         };
         let asks: Vec<_> = (0..PAGES).map(ask).collect();
         let holds: Vec<f64> = asks.into_iter().map(|ask| ask.join().expect("an answer")).collect();
         over.store(true, Ordering::Relaxed);
-        (holds, late.join().expect("it only sleeps"))
+        (holds, way.join().expect("answers"))
     });
     let outside: f64 = holds.iter().sum();
     let counted = world.metrics().count(WAITS, &[("host", "shop.localhost")]);
-    let off = (counted - outside).abs() / outside;
-    let share = late * PAGES as f64 / outside;
+    let off = (outside - counted) / outside;
+    let share = way * PAGES as f64 / outside;
     println!(
-        "{counted:.3} s counted, {outside:.3} s measured outside: {:.2} % off; threads here wake \
-         {:.2} ms late",
+        "{counted:.3} s counted, {outside:.3} s measured outside: {:.2} % off; the way alone takes \
+         {:.2} ms, {:.2} % of it",
         off * 100.0,
-        late * 1000.0
+        way * 1000.0,
+        share * 100.0
     );
-    assert!(outside > 15.0, "{holds:?}");
-    // On the way there are threads that wake late on a busy machine; that is not the counter's.
-    let slack = if share > 0.002 { 0.01 + 10.0 * share } else { 0.01 };
-    assert!(off <= slack, "{:.2} % off, {:.2} % is due: {holds:?}", off * 100.0, slack * 100.0);
+    assert!(outside > 25.0, "{holds:?}");
+    // What was measured outside has the way in it. Where a busy machine makes that long it is not the
+    // counter's, which never counts more than there was.
+    let slack = if share > 0.002 { 0.01 + 3.0 * share } else { 0.01 };
+    assert!((-0.001..=slack).contains(&off), "{off}, and {slack} is due: {holds:?}");
 }
 
 #[test]
