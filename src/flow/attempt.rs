@@ -144,7 +144,9 @@ pub fn given_up(flow: &Flow, job: &Job, permit: &mut Permit, headless: bool) -> 
         false => (Class::ClientGone, PaceMove::Nothing),
     };
     flow.meter.attempt(&job.target.host, class);
-    flow.learn(&job.target.host, permit, Lesson::new(class, pace), now);
+    if job.is_tracked() {
+        flow.learn(&job.target.host, permit, Lesson::new(class, pace), now);
+    }
     class
 }
 

@@ -167,6 +167,11 @@ impl Job {
         }
     }
 
+    /// Whether what comes of it teaches the pace.
+    pub fn is_tracked(&self) -> bool {
+        self.preset != Preset::Off && self.plan.as_ref().is_none_or(|plan| plan.track)
+    }
+
     /// Whether it may be sent again after an attempt of which so much was sent.
     pub fn is_repeatable(&self, sent: Sent, rule: Unsafe) -> bool {
         let (head, kept) = (&self.outbound.head, self.outbound.body.repeatable());

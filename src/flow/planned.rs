@@ -44,6 +44,11 @@ pub fn claims(scoping: Scoping, own: Claims, plan: Option<&Plan>) -> Claims {
     let own = own.filter(|_| plan.adds || named.peek().is_none()).collect::<Vec<_>>();
     let mut claims = Claims::new(own.into_iter().chain(named)).expect("its own, or a name");
     scoping.choose_learners(&mut claims);
+    if !plan.track {
+        std::iter::once(&mut claims.first)
+            .chain(&mut claims.rest)
+            .for_each(|asked| asked.learns = false);
+    }
     claims
 }
 
@@ -111,5 +116,47 @@ fn say(flow: &Flow, terms: &Terms, failures: &[Failure]) {
                 "a rule does not apply: an expression of it came to nothing for a request; said once per rule"
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(plan: Plan, want: &[(&str, f64, bool)]) {
+        let host = Host::parse("books.toscrape.com").expect("a name");
+        let claims = claims(&host, Some(&plan));
+        let found: Vec<_> = claims
+            .iter()
+            .map(|asked| (asked.scope.as_str(), asked.cost.amount(), asked.learns))
+            .collect();
+        assert_eq!(found, want);
+    }
+
+    fn plan(adds: bool, scopes: &[(&str, f64)]) -> Plan {
+        let scopes = scopes.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect();
+        Plan { adds, cost: 3.0, scopes: Some(scopes), ..Plan::default() }
+    }
+
+    #[test]
+    fn a_plan_s_scopes_stand_beside_the_host_s_or_in_its_place() {
+        check(Plan { cost: 2.0, ..Plan::default() }, &[("books.toscrape.com", 2.0, true)]);
+        let both = [("books.toscrape.com", 3.0, true), ("api", 2.5, true)];
+        check(plan(true, &[("api", 2.5)]), &both);
+        check(
+            plan(false, &[("api", 2.5), ("users", 3.0)]),
+            &[("api", 2.5, true), ("users", 3.0, true)],
+        );
+        check(plan(false, &[("a b", 1.0)]), &[("books.toscrape.com", 3.0, true)]);
+    }
+
+    #[test]
+    fn of_a_chain_the_narrowest_learns_and_nobody_of_what_is_not_tracked() {
+        let chain = plan(false, &[("toscrape.com", 1.0), ("books.toscrape.com", 1.0)]);
+        let learns =
+            |wide, narrow| [("toscrape.com", 1.0, wide), ("books.toscrape.com", 1.0, narrow)];
+        check(chain.clone(), &learns(false, true));
+        check(Plan { track: false, ..chain }, &learns(false, false));
     }
 }

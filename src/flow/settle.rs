@@ -67,7 +67,7 @@ pub fn settle(flow: &Flow, job: &mut Job, attempted: Attempted) -> Course {
         Came::Fault(fault) => Meant {
             judged: judge(flow, job, &Outcome::Fault(fault), None),
             status: None,
-            tracked: tracked(job),
+            tracked: job.is_tracked(),
         },
     };
     let Meant { judged, .. } = &meant;
@@ -89,14 +89,11 @@ struct Meant {
 fn answered(flow: &Flow, job: &Job, status: StatusCode, headers: &HeaderMap) -> Meant {
     let answer = Answer { status, headers, arrived: flow.clock.wall() };
     let said = planned::said(flow, job, status, headers);
-    let tracked = tracked(job) && !said.as_ref().is_some_and(|said| said.untracked);
+    let untracked = said.as_ref().is_some_and(|said| said.untracked);
+    let tracked = job.is_tracked() && !untracked;
     let said = said.and_then(|said| StatusCode::from_u16(said.status?).ok());
     let judged = judge(flow, job, &Outcome::Answer(answer), said);
     Meant { judged, status: Some(said.unwrap_or(status)), tracked }
-}
-
-fn tracked(job: &Job) -> bool {
-    job.preset != Preset::Off && job.plan.as_ref().is_none_or(|plan| plan.track)
 }
 
 fn judge(flow: &Flow, job: &Job, outcome: &Outcome<'_>, said: Option<StatusCode>) -> Judged {
