@@ -253,6 +253,14 @@ mod tests {
     }
 
     #[test]
+    fn the_manual_names_every_key() {
+        let manual = include_str!("../../docs/rules.md");
+        for key in crate::config::keys::of("rules.*") {
+            assert!(manual.contains(&format!("| `{key}` |")), "{key} is not in docs/rules.md");
+        }
+    }
+
+    #[test]
     fn the_rule_in_the_example_is_good() {
         let example = include_str!("../../config/example.yaml");
         let lines = example.lines().skip_while(|line| *line != "# rules:");

@@ -1,5 +1,7 @@
 //! What makes no sense is said when rules are read, with its place and what to do.
 
+use crate::policy::rules::facts::VARIABLES;
+use crate::policy::rules::functions::FUNCTIONS;
 use crate::policy::rules::rule::{Part, RuleText};
 use crate::policy::rules::tests::{bad, scopes, text, when};
 
@@ -127,4 +129,14 @@ fn nothing_long_or_deep_is_read() {
         assert!(crate::policy::rules::Rules::compile(vec![when(&wide)]).is_ok());
     });
     done.expect("a thread").join().expect("no overflow");
+}
+
+#[test]
+fn the_manual_names_every_variable_and_function() {
+    let manual = include_str!("../../../../docs/rules.md");
+    let variables = VARIABLES.iter().map(|(name, ..)| *name);
+    for name in variables.chain(FUNCTIONS.iter().map(|function| function.name)) {
+        let named = [format!("`{name}`"), format!("{name}("), format!(".{name}(")];
+        assert!(named.iter().any(|it| manual.contains(it)), "{name} is not in docs/rules.md");
+    }
 }
