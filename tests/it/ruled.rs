@@ -1,9 +1,11 @@
 //! The examples of rules, as files, over the real proxy: the same files with shorter times.
 
 use crate::world::answer::Answer;
+use crate::world::arrival::Arrival;
 use crate::world::now;
 use crate::world::origin::Origin;
 use crate::world::proxy::World;
+use pacegate::clock::Tick;
 use std::thread;
 use std::time::Duration;
 
@@ -155,4 +157,56 @@ fn rules_say_what_is_not_tracked_and_under_which_preset() {
     assert_eq!(world.rung("shop.localhost"), 0.0, "and teaches nothing");
     assert_eq!(world.get(&origin.url("shop", "/plain")).status, 503);
     assert_eq!(origin.arrivals_for("/plain").len(), 1, "preset off repeats nothing");
+}
+
+#[test]
+fn what_an_api_charges_is_capped_and_corrected_by_what_it_says() {
+    let origin = Origin::http();
+    let settings = ["scopes.cost.quota=20", "scopes.cost.per=2500ms"];
+    let world = world("cost", &origin, &["api.toscrape.com", "other.example"], &settings);
+    let began = now();
+    let get = |target: &str| {
+        assert_eq!(world.get(&format!("http://{target}")).status, 200);
+        now().since(began)
+    };
+    get("api.toscrape.com/?render=true");
+    get("api.toscrape.com/?render=true");
+    assert!(get("other.example/") < millis(2400), "another API costs nothing here");
+    assert!(get("api.toscrape.com/") >= millis(2500), "20 are spent");
+    origin.on("/", [Answer::page("x").header("X-Actual-Cost", "40"), Answer::page("x")]);
+    get("api.toscrape.com/?render=true");
+    assert!(get("api.toscrape.com/") >= millis(5000), "it was dearer than thought");
+}
+
+#[test]
+fn a_chain_s_parts_go_together_and_never_beyond_the_whole() {
+    let origin = Origin::http();
+    let names = ["books.toscrape.com", "quotes.toscrape.com"];
+    origin.on("/", [Answer::page("x").after(millis(60))]);
+    let settings = [
+        "scopes.toscrape.com.concurrency=8",
+        "scopes.books.toscrape.com.concurrency=6",
+        "scopes.quotes.toscrape.com.concurrency=4",
+    ];
+    let world = world("chain", &origin, &names, &settings);
+    thread::scope(|scope| {
+        for client in 0..24 {
+            let (world, url) = (&world, format!("http://{}/", names[client % 2]));
+            scope.spawn(move || (0..8).for_each(|_| assert_eq!(world.get(&url).status, 200)));
+        }
+    });
+    let arrivals = origin.arrivals();
+    assert_eq!(arrivals.len(), 192);
+    let at_once = |name: Option<&str>| {
+        let of = |it: &&Arrival| name.is_none_or(|name| it.header("host").as_deref() == Some(name));
+        let starts: Vec<_> = arrivals.iter().filter(of).map(|it| it.at).collect();
+        // An attempt is under way for 60 ms at least from when it arrives.
+        let flying = |now: &Tick| {
+            starts.iter().filter(|at| **at <= *now && now.since(**at) < millis(60)).count()
+        };
+        starts.iter().map(flying).max().unwrap_or(0)
+    };
+    let (all, books, quotes) = (at_once(None), at_once(Some(names[0])), at_once(Some(names[1])));
+    assert!(all <= 8 && books <= 6 && quotes <= 4, "{all} {books} {quotes}");
+    assert!(books >= 2 && quotes >= 2, "both go: {all} {books} {quotes}");
 }
