@@ -5,12 +5,15 @@
 pub mod door;
 pub mod lookout;
 pub mod reload;
+pub mod state_file;
+mod state_line;
 
 use crate::admin::guard::Token;
 use crate::admin::pages::{self, Door, Readiness, Views};
 use crate::admin::serve as admin;
 use crate::admin::settings::Public;
 use crate::app::reload::Settings;
+use crate::app::state_file::StateFile;
 use crate::ca::files::{self, Kept, RootError};
 use crate::ca::keyring::Keyring;
 use crate::ca::root::day;
@@ -58,6 +61,7 @@ pub struct App {
     alive: mpsc::Receiver<()>,
     tasks: JoinSet<()>,
     timekeeper: Timekeeper,
+    state_file: Option<Arc<StateFile>>,
 }
 
 /// What people are told of the CA.
@@ -139,6 +143,8 @@ pub async fn start_with(
     let timekeeper = Timekeeper::start(&flow.gate)
         .map_err(|why| StartError::Other(format!("can't start the timer's thread: {why}")))?;
     let mut tasks = JoinSet::new();
+    let state_file = config.state_file.as_deref();
+    let state_file = state_file.map(|path| state_of(path, &flow, &config, &mut tasks));
     tasks.spawn(flow.gate.clone().keep_time());
     for listener in listeners {
         tasks.spawn(door::accept_all(flow.clone(), listener, draining.subscribe()));
@@ -148,7 +154,27 @@ pub async fn start_with(
     }
     readiness.send_replace(Readiness::Ready);
     let settings = Box::new(Settings { config, own, never, reload });
-    Ok(App { flow, ca, settings, proxy, admin, readiness, draining, alive, tasks, timekeeper })
+    Ok(App {
+        flow,
+        ca,
+        settings,
+        proxy,
+        admin,
+        readiness,
+        draining,
+        alive,
+        tasks,
+        timekeeper,
+        state_file,
+    })
+}
+
+/// Loads what was kept, and keeps it from now on.
+fn state_of(path: &Path, flow: &Flow, config: &Config, tasks: &mut JoinSet<()>) -> Arc<StateFile> {
+    let file = Arc::new(StateFile::new(path, flow.gate.clone(), flow.clock.clone()));
+    file.load(config.limits.scopes);
+    tasks.spawn(file.clone().keep());
+    file
 }
 
 fn open(wanted: &[SocketAddr]) -> Result<Vec<TcpListener>, StartError> {
@@ -345,8 +371,8 @@ impl App {
     /// Takes no more requests, answers held ones, lets attempts under way finish; at the latest
     /// when the grace is over it is all ended. Whether everything had finished by then.
     pub async fn stop(self) -> bool {
-        let App { flow, settings, readiness, draining, mut alive, mut tasks, timekeeper, .. } =
-            self;
+        let App { flow, settings, readiness, draining, state_file, .. } = self;
+        let (mut alive, mut tasks, timekeeper) = (self.alive, self.tasks, self.timekeeper);
         let grace = settings.config.shutdown_grace;
         readiness.send_replace(Readiness::Draining);
         draining.send_replace(true);
@@ -360,6 +386,9 @@ impl App {
         let finished = finished.await.is_ok();
         tasks.shutdown().await;
         drop(timekeeper);
+        if let Some(file) = state_file {
+            let _ = tokio::task::spawn_blocking(move || file.save()).await;
+        }
         finished
     }
 }

@@ -65,8 +65,8 @@ enum Source {
 }
 
 impl Clock {
-    /// The runtime's monotonic clock (virtual where a test has paused it). Begins an hour in, so
-    /// that moments before the start of the process can be named.
+    /// The runtime's monotonic clock (virtual where a test has paused it). Begins a month in, so that
+    /// moments before the start of the process can be named: of a quota's window, for one.
     pub fn runtime() -> Clock {
         Clock { source: Source::Runtime { began: tokio::time::Instant::now() } }
     }
@@ -74,7 +74,7 @@ impl Clock {
     /// A clock that moves when its [`Hand`] does, for tests and simulations.
     pub fn by_hand() -> (Clock, Hand) {
         let nanos = Arc::new(AtomicU64::new(HEAD_START.as_nanos() as u64));
-        let wall_began = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        let wall_began = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_003_600) - HEAD_START;
         let clock = Clock { source: Source::Hand { nanos: nanos.clone(), wall_began } };
         (clock, Hand { nanos })
     }
@@ -135,7 +135,7 @@ impl Hand {
 }
 
 /// Moments before the start of the process can be named this far back.
-const HEAD_START: Duration = Duration::from_secs(3600);
+const HEAD_START: Duration = Duration::from_secs(32 * 86_400);
 const BEGINNING: Tick = Tick(HEAD_START.as_nanos() as u64);
 
 #[cfg(test)]

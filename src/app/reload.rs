@@ -69,10 +69,11 @@ impl App {
 
 /// Keys that can't change while it runs, each with whether two configurations differ in it.
 type Differs = fn(&Config, &Config) -> bool;
-const FIXED: [(&str, Differs); 10] = [
+const FIXED: [(&str, Differs); 11] = [
     ("listen", |old, new| old.listen != new.listen),
     ("admin", |old, new| old.admin != new.admin),
     ("certs", |old, new| old.certs != new.certs),
+    ("state_file", |old, new| old.state_file != new.state_file),
     ("limits.scopes", |old, new| old.limits.scopes != new.limits.scopes),
     ("limits.replay_total", |old, new| old.buffers.replay_total != new.buffers.replay_total),
     ("limits.kept_total", |old, new| old.buffers.kept_total != new.buffers.kept_total),
@@ -93,6 +94,7 @@ fn merged(old: &Config, wanted: Config) -> Config {
     config.listen.clone_from(&old.listen);
     config.admin.clone_from(&old.admin);
     config.certs.clone_from(&old.certs);
+    config.state_file.clone_from(&old.state_file);
     config.reach.destinations.own.clone_from(&old.reach.destinations.own);
     config.limits = Limits { scopes: old.limits.scopes, ..config.limits };
     config.buffers.replay_total = old.buffers.replay_total;

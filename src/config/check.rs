@@ -48,6 +48,7 @@ fn doors(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     let parse = |node: &Node| value::optional(node, value::path);
     admin.read("token_file", &mut config.admin.token_file, parse, report);
     top.read("certs", &mut config.certs, parse, report);
+    top.read("state_file", &mut config.state_file, parse, report);
     let clients = top.below("clients", report);
     let parse = |node: &Node| value::optional(node, address::networks);
     clients.read("allow", &mut config.clients, parse, report);

@@ -21,7 +21,27 @@ pub(in crate::config) fn mistakes(config: &Config, report: &Report) -> Vec<Mista
     if let Some(path) = &config.admin.token_file {
         mistakes.extend(token(path, &report.place("admin.token_file")));
     }
+    if let Some(path) = &config.state_file {
+        mistakes.extend(state(path, &report.place("state_file")));
+    }
     mistakes
+}
+
+/// The file itself need not be there yet.
+fn state(path: &Path, place: &Place) -> Option<Mistake> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let (message, hint) = match folder {
+        _ if path.is_dir() => {
+            let message = format!("`state_file` is a folder: {}", path.display());
+            (message, "name a file in it, like state.json")
+        }
+        Some(folder) if !folder.is_dir() => {
+            let message = format!("`state_file`: there is no folder {}", folder.display());
+            (message, "make it, for whoever runs pacegate")
+        }
+        Some(_) | None => return None,
+    };
+    Some(Mistake::error(message, place, hint))
 }
 
 fn token(path: &Path, place: &Place) -> Option<Mistake> {

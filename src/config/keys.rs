@@ -11,6 +11,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "listen",
             "admin",
             "certs",
+            "state_file",
             "preset",
             "clients",
             "control_headers",
@@ -137,7 +138,6 @@ const LATER: &[&str] = &[
     "robots",
     "cache",
     "heartbeat",
-    "state_file",
     "limits.response_body",
     "scopes.*.idle",
 ];

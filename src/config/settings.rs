@@ -27,6 +27,8 @@ pub struct Config {
     pub admin: AdminSettings,
     /// The CA's folder. `None`: [`crate::ca::files::default_folder`].
     pub certs: Option<PathBuf>,
+    /// Where rungs, pauses and quotas are kept over a restart.
+    pub state_file: Option<PathBuf>,
     /// The preset of requests that name none. Its window and time-outs are in `retry` already,
     /// unless the configuration names others.
     pub preset: Preset,
@@ -125,6 +127,7 @@ impl Default for Config {
             listen: vec![proxy],
             admin: AdminSettings { listen: Some(admin), public: Vec::new(), token_file: None },
             certs: None,
+            state_file: None,
             preset: Preset::Transparent,
             clients: None,
             manners: Manners::default(),

@@ -122,11 +122,13 @@ fn say(flow: &Flow, terms: &Terms, failures: &[Failure]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pace::scope::Host;
 
     #[track_caller]
     fn check(plan: Plan, want: &[(&str, f64, bool)]) {
-        let host = Host::parse("books.toscrape.com").expect("a name");
-        let claims = claims(&host, Some(&plan));
+        let (scoping, host) = (Scoping::default(), Host::parse("books.toscrape.com"));
+        let own = scoping.claims(&host.expect("a name"), 443, None);
+        let claims = claims(scoping, own, Some(&plan));
         let found: Vec<_> = claims
             .iter()
             .map(|asked| (asked.scope.as_str(), asked.cost.amount(), asked.learns))

@@ -7,6 +7,7 @@
 //!
 //! The state is what it was at the last trigger or step: what it is now follows from the time alone.
 
+pub mod saved;
 #[cfg(test)]
 mod tests;
 

@@ -12,6 +12,7 @@ pub mod line;
 pub mod memory;
 pub mod quota;
 pub mod rules;
+pub mod saved;
 pub mod scope;
 pub mod seldom;
 pub mod slot;

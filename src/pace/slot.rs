@@ -9,7 +9,7 @@
 //! | 62 | guarded: somebody waits or something unusual is on, go through the line |
 //! | 58–61 | rung |
 //! | 42–57 | attempts in flight |
-//! | 0–41 | last start, in units of 2^15 ns (33 µs), rounded up; good for 4.5 years of uptime |
+//! | 0–41 | last start, in units of 2^15 ns (33 µs), rounded up; good for 4.4 years of uptime |
 
 use crate::clock::Tick;
 

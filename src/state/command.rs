@@ -77,7 +77,7 @@ impl Gate {
         })
     }
 
-    fn command_row(&self, scope: &Scope, act: impl Fn(&mut House<'_>)) {
+    pub(crate) fn command_row(&self, scope: &Scope, act: impl Fn(&mut House<'_>)) {
         loop {
             let cell = self.row_of(scope, Tick::ZERO);
             let done = self.visit(&cell, |house| {

@@ -21,6 +21,7 @@ pub mod permit;
 pub mod picture;
 pub mod scopes;
 pub mod seats;
+pub mod snapshot;
 pub mod sweep;
 pub mod ticket;
 pub mod timekeeper;

@@ -40,6 +40,7 @@ mod shutdown;
 mod signals;
 mod slow;
 mod spellings;
+mod state;
 mod steering;
 mod story;
 mod strangers;
