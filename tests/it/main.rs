@@ -24,6 +24,7 @@ mod keeping;
 mod ladder;
 mod laws;
 mod leaving;
+mod migration;
 mod once;
 mod operators;
 mod pages;
