@@ -172,7 +172,7 @@ impl Flow {
     pub fn notice_crowd(&self, limit: usize) {
         let held = self.gate.counters().held;
         let mut crowded = self.crowded.lock().unwrap_or_else(PoisonError::into_inner);
-        if *crowded && held < limit / 2 {
+        if *crowded && held <= limit.max(2) / 2 {
             *crowded = false;
         } else if !*crowded && held > limit {
             *crowded = true;

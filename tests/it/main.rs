@@ -10,6 +10,7 @@ mod connects;
 mod corners;
 mod counted;
 mod crashes;
+mod crowded;
 mod crowds;
 mod descriptors;
 mod documents;
