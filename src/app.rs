@@ -8,6 +8,7 @@ pub mod reload;
 pub mod state_file;
 mod state_line;
 
+use crate::admin::explain::{Foreseen, Foresight};
 use crate::admin::guard::Token;
 use crate::admin::pages::{self, Door, Readiness, Views};
 use crate::admin::serve as admin;
@@ -21,6 +22,7 @@ use crate::clock::{Clock, Tick};
 use crate::config::settings::{Config, PublicPart};
 use crate::flow::hold::waits;
 use crate::flow::journal::Journal;
+use crate::flow::planned;
 use crate::flow::terms::Current;
 use crate::flow::works::{Flow, Local};
 use crate::metrics::given::Spread;
@@ -222,6 +224,7 @@ fn assemble(
         ca_pem: Some(pem),
         public: shown(&config.admin.public),
         gate: gate.clone(),
+        foresight: foresight(terms.clone()),
         token: token(config.admin.token_file.as_deref())?,
     };
     let flow = Flow {
@@ -247,6 +250,14 @@ fn assemble(
         journal,
     };
     Ok((Arc::new(flow), views))
+}
+
+/// What the rules in force say of a request for a URL.
+fn foresight(terms: Current) -> Foresight {
+    Arc::new(move |url, host| {
+        let (rules, claims) = planned::foreseen(&terms.read(), url, host);
+        Foreseen { rules, claims }
+    })
 }
 
 /// The token that opens the admin port's API to callers from anywhere.

@@ -10,9 +10,12 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use pacegate::admin::explain::Foreseen;
 use pacegate::admin::pages::{Door, Readiness, Views, answer};
 use pacegate::admin::settings::Public;
 use pacegate::clock::Clock;
+use pacegate::pace::claims::Claims;
+use pacegate::pace::scope::Scope;
 use pacegate::state::gate::{Gate, GateRules};
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
@@ -53,6 +56,10 @@ fn views(flags: u8) -> Views {
         ca_pem: (flags & 4 == 4).then(|| Bytes::from_static(b"-----BEGIN CERTIFICATE-----\n")),
         public: Public { metrics: flags & 8 == 8, health: flags & 8 == 8 },
         gate: Gate::new(GateRules::default(), Clock::by_hand().0),
+        foresight: Arc::new(|_, host| Foreseen {
+            rules: Vec::new(),
+            claims: Claims::of(Scope::of(host)),
+        }),
         token: None,
     }
 }

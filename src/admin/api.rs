@@ -2,13 +2,13 @@
 //!
 //! Reading is a GET. Writing is a POST, on the admin port only, and only by who may: see `guard`.
 
+use crate::admin::explain::explanation;
 use crate::admin::guard::{Shown, is_ours, may_write, shown};
 use crate::admin::pages::{Door, Views, respond};
 use crate::admin::query::{decoded, parameters};
 use crate::admin::rows;
 use crate::pace::scope::{Host, Scope};
 use crate::pace::slot::Slot;
-use crate::state::picture::RowView;
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING, WWW_AUTHENTICATE};
 use http::request::Parts;
@@ -124,7 +124,7 @@ fn may_change(views: &Views, parts: &Parts) -> Result<(), No> {
 enum Call {
     Hosts { limit: usize, after: Option<String> },
     Host(Scope),
-    Explain { url: String, host: Host },
+    Explain { url: Uri, host: Host },
     Reset(Scope),
     Resume(Scope),
     Pause { scope: Scope, span: Duration },
@@ -184,11 +184,11 @@ fn hosts(query: Option<&str>) -> Result<Call, No> {
 fn explained(query: Option<&str>) -> Result<Call, No> {
     let [url] = parameters(query, ["url"]).map_err(No::bad)?;
     let url = url.ok_or_else(|| No::bad("url: missing"))?;
-    let uri: Uri = url.parse().map_err(|_| No::bad("url: not a URL"))?;
-    if !matches!(uri.scheme_str(), Some("http" | "https")) {
+    let url: Uri = url.parse().map_err(|_| No::bad("url: not a URL"))?;
+    if !matches!(url.scheme_str(), Some("http" | "https")) {
         return Err(No::bad("url: http:// or https:// and a host"));
     }
-    let host = uri.host().and_then(|host| Host::parse(host).ok());
+    let host = url.host().and_then(|host| Host::parse(host).ok());
     let host = host.ok_or_else(|| No::bad("url: not a host that requests can go to"))?;
     Ok(Call::Explain { url, host })
 }
@@ -263,32 +263,6 @@ fn one(views: &Views, scope: &Scope) -> Value {
         "scope": scope.as_str(),
         "row": views.gate.row(scope).map(|row| rows::row(&row, now)),
         "pace": rows::rules(&views.gate.rules(scope)),
-    })
-}
-
-/// Why a request would wait, and how long: all its scopes must let it go.
-fn explanation(views: &Views, url: &str, host: &Host) -> Value {
-    let now = views.gate.clock().now();
-    let scopes = [Scope::of(host)];
-    let rows: Vec<_> = scopes.iter().map(|scope| views.gate.row(scope)).collect();
-    let waiting = rows.iter().flatten().filter(|row| row.waits_for.is_some());
-    let latest = waiting.max_by_key(|row| row.newcomer);
-    let waits = latest.map_or(Duration::ZERO, |row| row.newcomer.since(now));
-    let of_scope = |(scope, row): (&Scope, &Option<RowView>)| {
-        json!({
-            "scope": scope.as_str(),
-            "pace": rows::rules(&views.gate.rules(scope)),
-            "row": row.as_ref().map(|row| rows::row(row, now)),
-        })
-    };
-    json!({
-        "url": url,
-        "host": host.as_str(),
-        "rules": [],
-        "scopes": scopes.iter().zip(&rows).map(of_scope).collect::<Vec<_>>(),
-        "starts_at_once": latest.is_none(),
-        "waits_for": latest.and_then(|row| row.waits_for).map(|reason| reason.word()),
-        "waits_at_least_seconds": waits.as_secs_f64(),
     })
 }
 

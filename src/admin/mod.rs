@@ -3,6 +3,7 @@
 //! This room must not know how requests travel, and decides nothing about them.
 
 pub mod api;
+pub mod explain;
 pub mod guard;
 pub mod pages;
 pub mod query;

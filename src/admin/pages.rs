@@ -1,6 +1,7 @@
 //! The pages: a request's head in, a response out. No sockets.
 
 use crate::admin::api;
+use crate::admin::explain::Foresight;
 use crate::admin::guard::{Token, is_ours};
 use crate::admin::settings::Public;
 use crate::metrics::text::CONTENT_TYPE;
@@ -28,6 +29,7 @@ pub struct Views {
     pub public: Public,
     /// The rows that are shown, and that operators change.
     pub gate: Arc<Gate>,
+    pub foresight: Foresight,
     /// What lets callers from anywhere do so.
     pub token: Option<Token>,
 }

@@ -1,10 +1,13 @@
 //! Claims about the admin port and its pages.
 
+use crate::admin::explain::Foreseen;
 use crate::admin::guard::Token;
 use crate::admin::pages::{Door, Readiness, Views, answer};
 use crate::admin::serve::serve;
 use crate::admin::settings::Public;
 use crate::clock::Clock;
+use crate::pace::claims::Claims;
+use crate::pace::scope::Scope;
 use crate::state::gate::{Gate, GateRules};
 use bytes::Bytes;
 use http::Request;
@@ -28,6 +31,10 @@ fn views(readiness: Readiness, public: Public) -> Views {
         ca_pem: Some(Bytes::from_static(b"-----BEGIN CERTIFICATE-----\n")),
         public,
         gate: Gate::new(GateRules::default(), Clock::by_hand().0),
+        foresight: Arc::new(|_, host| Foreseen {
+            rules: vec!["all".to_owned()],
+            claims: Claims::of(Scope::of(host)),
+        }),
         token: Token::new(TOKEN),
     }
 }

@@ -58,7 +58,12 @@ pub fn request(value: &Value) -> String {
     let rules = if rules.is_empty() { "none".to_owned() } else { rules.join(", ") };
     line(&mut text, "rules", &rules);
     for one in value["scopes"].as_array().into_iter().flatten() {
-        line(&mut text, "scope", &plain(one["scope"].as_str().unwrap_or_default()));
+        let name = plain(one["scope"].as_str().unwrap_or_default());
+        let cost = match one["cost"].as_f64() {
+            Some(cost) if cost != 1.0 => format!(" ({cost} a request)"),
+            Some(_) | None => String::new(),
+        };
+        line(&mut text, "scope", &format!("{name}{cost}"));
         scope(&one["pace"], &one["row"], &mut text);
     }
     let starts = match (value["starts_at_once"] == true, value["waits_for"].as_str()) {

@@ -9,11 +9,11 @@ use crate::flow::works::Flow;
 use crate::net::target::Target;
 use crate::pace::claims::{Asked, Claims};
 use crate::pace::quota::{Cost, Reconcile};
-use crate::pace::scope::Scope;
+use crate::pace::scope::{Host, Scope};
 use crate::policy::plan::{Failure, Plan, Said};
 use crate::policy::rules::facts::{Facts, ResponseFacts};
 use crate::policy::scoping::Scoping;
-use http::{HeaderMap, StatusCode, request};
+use http::{HeaderMap, StatusCode, Uri, request};
 
 /// What rules say of a request whose head is ready to travel. Without any rule: one branch.
 pub fn plan(
@@ -29,6 +29,27 @@ pub fn plan(
     let plan = terms.rules.plan(&facts(target, head, client, tag))?;
     say(flow, terms, &plan.failures);
     Some(Box::new(plan))
+}
+
+/// The names of the rules that would apply to a GET of this URL without fields, and its scopes.
+pub fn foreseen(terms: &Terms, url: &Uri, host: &Host) -> (Vec<String>, Claims) {
+    let secure = url.scheme_str() == Some("https");
+    let headers = HeaderMap::new();
+    let facts = Facts {
+        method: "GET",
+        scheme: if secure { "https" } else { "http" },
+        host: host.as_str(),
+        port: url.port_u16().unwrap_or(if secure { 443 } else { 80 }),
+        path: url.path(),
+        query: url.query().unwrap_or_default(),
+        headers: &headers,
+        client: "",
+        tag: "",
+    };
+    let own = terms.scoping.claims(host, facts.port, None);
+    let applying = terms.rules.applying(&facts);
+    let names = applying.iter().map(|rule| terms.rules.name(*rule).to_owned());
+    (names.collect(), claims(terms.scoping, own, terms.rules.plan(&facts).as_ref()))
 }
 
 /// The scopes of a request: its own, what a plan puts in their place, or both.
@@ -122,7 +143,6 @@ fn say(flow: &Flow, terms: &Terms, failures: &[Failure]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pace::scope::Host;
 
     #[track_caller]
     fn check(plan: Plan, want: &[(&str, f64, bool)]) {

@@ -66,6 +66,29 @@ fn hosts_and_explain_say_what_slows_whom_and_why() {
 }
 
 #[test]
+fn explain_names_the_rules_and_all_scopes_that_they_bring() {
+    let world = World::start(
+        "rules:\n  - {name: fast, when: 'path.startsWith(\"/fast\")', scopes: api}\n\
+         \x20 - {name: paid, when: 'host == \"api.localhost\"', scopes: {+cost: 2.5}}\n\
+         scopes: {api: {concurrency: 7}, cost: {quota: 9, per: 1h}}\n",
+    );
+    let text = good(&world, &["explain", "http://api.localhost/fast/x"]);
+    assert!(text.contains("rules      fast, paid\n"), "{text}");
+    let scopes: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("  scope      ")).collect();
+    assert!(scopes.contains(&"api") && scopes.contains(&"cost (2.5 a request)"), "{text}");
+    assert!(text.contains("concurrency 7") && text.contains("quota 9 per 1h00m"), "{text}");
+    let text = good(&world, &["explain", "http://other.localhost/"]);
+    assert!(
+        text.contains("rules      none\n") && text.contains("scope      other.localhost\n"),
+        "{text}"
+    );
+    good(&world, &["host", "cost", "pause", "5m"]);
+    let text = good(&world, &["explain", "http://api.localhost/"]);
+    assert!(text.contains("waits for the end of a pause, "), "{text}");
+}
+
+#[test]
 fn a_host_is_paused_resumed_pinned_and_reset() {
     let origin = Origin::http();
     let world = World::start("pace: {ladder: [0, 2, 60]}\n");

@@ -3,7 +3,6 @@
 use super::*;
 use crate::admin::settings::Public;
 use crate::pace::rules::PaceRules;
-use crate::pace::scope::Scope;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
