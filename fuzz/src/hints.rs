@@ -6,7 +6,7 @@
 use http::StatusCode;
 use http::header::{DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use pacegate::judge::amend::Amendments;
-use pacegate::judge::classify::{Judged, Measure, classify};
+use pacegate::judge::classify::{Forbidden, Judged, Measure, classify};
 use pacegate::judge::hints::older::older;
 use pacegate::judge::hints::rate_limit::{RATELIMIT, rate_limit};
 use pacegate::judge::hints::retry_after::retry_after;
@@ -84,7 +84,11 @@ fn judge(answer: &Answer<'_>, most: Duration) -> Judged {
     let amendments = Amendments::default();
     classify(
         &Outcome::Answer(*answer),
-        &Measure { hints: manner(most, false), amendments: &amendments },
+        &Measure {
+            hints: manner(most, false),
+            amendments: &amendments,
+            forbidden: Forbidden::Served,
+        },
     )
 }
 

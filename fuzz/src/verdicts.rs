@@ -5,7 +5,7 @@
 use super::config::{placed, read};
 use http::{HeaderMap, StatusCode};
 use pacegate::judge::amend::{Amendments, changeable, stand_in};
-use pacegate::judge::classify::{Measure, classify};
+use pacegate::judge::classify::{Forbidden, Measure, classify};
 use pacegate::judge::hints::Manner;
 use pacegate::judge::outcome::{Answer, Fault, FaultKind, Outcome, Sent};
 use pacegate::judge::verdict::{Class, PaceMove, Repeat};
@@ -48,7 +48,7 @@ type Short = (Class, PaceMove, Repeat);
 
 fn judge(outcome: &Outcome<'_>, amendments: &Amendments) -> Short {
     let hints = Manner { most: Duration::from_secs(3600), preemptive: false, profile: None };
-    let measure = Measure { hints, amendments };
+    let measure = Measure { hints, amendments, forbidden: Forbidden::Served };
     let verdict = classify(outcome, &measure).verdict;
     (verdict.class, verdict.pace, verdict.repeat)
 }

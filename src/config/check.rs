@@ -127,6 +127,7 @@ fn repeats(top: &Section<'_>, config: &mut Config, report: &mut Report) {
         ("transparent", Preset::Transparent),
         ("interactive", Preset::Interactive),
         ("archive", Preset::Archive),
+        ("api", Preset::Api),
         ("off", Preset::Off),
     ];
     top.read("preset", &mut config.preset, |node| value::word(node, &presets), report);
@@ -155,7 +156,7 @@ fn repeats(top: &Section<'_>, config: &mut Config, report: &mut Report) {
 /// Spec section 7. What the configuration names itself comes after.
 fn preset_retry(preset: Preset) -> Retry {
     let (window, response_timeout) = match preset {
-        Preset::Transparent | Preset::Off => return Retry::default(),
+        Preset::Transparent | Preset::Api | Preset::Off => return Retry::default(),
         Preset::Interactive => (45, 15),
         Preset::Archive => (3600, 300),
     };

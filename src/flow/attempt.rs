@@ -212,8 +212,7 @@ fn may_be_discarded(flow: &Flow, job: &Job, parts: &response::Parts) -> bool {
     let wall = flow.clock.wall();
     let answer = Answer { status: parts.status, headers: &parts.headers, arrived: wall };
     let said = planned::status(job, parts.status, &parts.headers);
-    let measure = job.terms.measure(&job.target.host);
-    let verdict = classify_as(&Outcome::Answer(answer), said, &measure).verdict;
+    let verdict = classify_as(&Outcome::Answer(answer), said, &job.measure(b"")).verdict;
     verdict.repeat == Repeat::InWindow
         && job.is_repeatable(Sent::Perhaps, job.terms.retry.unsafe_methods)
 }

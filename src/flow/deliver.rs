@@ -165,7 +165,8 @@ fn switched(mut job: Job, mut response: Response<Inbound>) -> Response<Reply> {
 fn outcome(class: Class) -> RequestOutcome {
     match class {
         Class::Served | Class::ServedWait => RequestOutcome::Served,
-        Class::ExplicitWait
+        Class::Blocked
+        | Class::ExplicitWait
         | Class::RateLimited
         | Class::Overloaded
         | Class::ConnectTimeout

@@ -6,6 +6,7 @@ use crate::flow::presence::{Fin, Presence};
 use crate::flow::record::Trip;
 use crate::flow::settings::{Preset, Retry, times};
 use crate::flow::terms::Terms;
+use crate::judge::classify::{Forbidden, Measure};
 use crate::judge::outcome::Sent;
 use crate::judge::page::Others;
 use crate::judge::replay::{Unsafe, repeatable};
@@ -170,6 +171,17 @@ impl Job {
     /// Whether what comes of it teaches the pace.
     pub fn is_tracked(&self) -> bool {
         self.preset != Preset::Off && self.plan.as_ref().is_none_or(|plan| plan.track)
+    }
+
+    /// What verdicts on its attempts go by; `text` is an answer's body, as far as it is there.
+    pub fn measure<'a>(&'a self, text: &'a [u8]) -> Measure<'a> {
+        let forbidden = match self.preset {
+            Preset::Api => Forbidden::MayBeLimit { text },
+            Preset::Transparent | Preset::Interactive | Preset::Archive | Preset::Off => {
+                Forbidden::Served
+            }
+        };
+        Measure { forbidden, ..self.terms.measure(&self.target.host) }
     }
 
     /// Whether it may be sent again after an attempt of which so much was sent.

@@ -119,7 +119,7 @@ pub enum ControlHeaders {
 pub fn times(preset: Preset, configured: Preset, retry: &Retry) -> (Duration, Duration) {
     match preset {
         preset if preset == configured => (retry.window, retry.response_timeout),
-        Preset::Transparent | Preset::Off => {
+        Preset::Transparent | Preset::Api | Preset::Off => {
             let standard = Retry::default();
             (standard.window, standard.response_timeout)
         }
@@ -128,6 +128,18 @@ pub fn times(preset: Preset, configured: Preset, retry: &Retry) -> (Duration, Du
     }
 }
 
+/// Most attempts of a request: the configured, and for APIs no more than three.
+pub fn most_attempts(preset: Preset, retry: &Retry) -> Option<u32> {
+    match preset {
+        Preset::Api => Some(retry.max_attempts.map_or(API_ATTEMPTS, |most| most.min(API_ATTEMPTS))),
+        Preset::Transparent | Preset::Interactive | Preset::Archive | Preset::Off => {
+            retry.max_attempts
+        }
+    }
+}
+
+/// Spec section 7: two repeats.
+const API_ATTEMPTS: u32 = 3;
 /// Spec section 7.
 const INTERACTIVE: (Duration, Duration) = (Duration::from_secs(45), Duration::from_secs(15));
 /// Spec section 7.

@@ -7,7 +7,7 @@ use crate::flow::attempt::{Attempted, Came, Whole, given_up};
 use crate::flow::ending::{Case, Ending};
 use crate::flow::job::{Job, LastAnswer, Share};
 use crate::flow::planned;
-use crate::flow::settings::Preset;
+use crate::flow::settings::{Preset, most_attempts};
 use crate::flow::works::Flow;
 use crate::judge::again::{self, Bounds, Next, Standing, Why, Wish};
 use crate::judge::classify::{Judged, classify_as};
@@ -61,11 +61,17 @@ pub fn settle(flow: &Flow, job: &mut Job, attempted: Attempted) -> Course {
             job.tries.class = Some(class);
             return Course::GiveUp(late(job));
         }
-        Came::Whole(whole) => answered(flow, job, whole.parts.status, &whole.parts.headers),
-        Came::Flowing { parts, .. } => answered(flow, job, parts.status, &parts.headers),
-        Came::Switched(response) => answered(flow, job, response.status(), response.headers()),
+        Came::Whole(Whole { parts, body, .. }) => {
+            answered(flow, job, (parts.status, &parts.headers), body)
+        }
+        Came::Flowing { parts, first, .. } => {
+            answered(flow, job, (parts.status, &parts.headers), first)
+        }
+        Came::Switched(response) => {
+            answered(flow, job, (response.status(), response.headers()), b"")
+        }
         Came::Fault(fault) => Meant {
-            judged: judge(flow, job, &Outcome::Fault(fault), None),
+            judged: judge(flow, job, &Outcome::Fault(fault), None, b""),
             status: None,
             tracked: job.is_tracked(),
         },
@@ -86,18 +92,26 @@ struct Meant {
     tracked: bool,
 }
 
-fn answered(flow: &Flow, job: &Job, status: StatusCode, headers: &HeaderMap) -> Meant {
+/// `text` is the answer's body, as far as it is there.
+fn answered(flow: &Flow, job: &Job, head: (StatusCode, &HeaderMap), text: &[u8]) -> Meant {
+    let (status, headers) = head;
     let answer = Answer { status, headers, arrived: flow.clock.wall() };
     let said = planned::said(flow, job, status, headers);
     let untracked = said.as_ref().is_some_and(|said| said.untracked);
     let tracked = job.is_tracked() && !untracked;
     let said = said.and_then(|said| StatusCode::from_u16(said.status?).ok());
-    let judged = judge(flow, job, &Outcome::Answer(answer), said);
+    let judged = judge(flow, job, &Outcome::Answer(answer), said, text);
     Meant { judged, status: Some(said.unwrap_or(status)), tracked }
 }
 
-fn judge(flow: &Flow, job: &Job, outcome: &Outcome<'_>, said: Option<StatusCode>) -> Judged {
-    let judged = classify_as(outcome, said, &job.terms.measure(&job.target.host));
+fn judge(
+    flow: &Flow,
+    job: &Job,
+    outcome: &Outcome<'_>,
+    said: Option<StatusCode>,
+    text: &[u8],
+) -> Judged {
+    let judged = classify_as(outcome, said, &job.measure(text));
     for (field, read) in judged.hints.results() {
         flow.meter.hint(field.word(), read.word());
     }
@@ -173,7 +187,7 @@ fn decide(flow: &Flow, job: &Job, came: &Came, meant: &Meant, taught: Taught) ->
     let rules = flow.gate.rules(&job.claims.first.scope);
     let bounds = Bounds {
         page_faults: job.terms.retry.page_faults,
-        max_attempts: job.terms.retry.max_attempts,
+        max_attempts: most_attempts(job.preset, &job.terms.retry),
         min_attempt: job.terms.retry.min_attempt,
         ladder: rules.ladder.paces(),
     };

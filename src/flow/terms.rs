@@ -8,7 +8,7 @@ use crate::flow::settings::{
     Buffers, ControlHeaders, Intercept, Manners, Preset, ResponseHeaders, Retry, Tunnel, Via,
 };
 use crate::judge::amend::Amendments;
-use crate::judge::classify::Measure;
+use crate::judge::classify::{Forbidden, Measure};
 use crate::judge::hints::Manner;
 use crate::judge::hints::profile::Profiles;
 use crate::net::headers::request::HeadLimits;
@@ -53,14 +53,14 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// What verdicts on a host go by.
+    /// What verdicts on a host go by, under no preset that reads a 403.
     pub fn measure(&self, host: &Host) -> Measure<'_> {
         let hints = Manner {
             most: self.retry.retry_after_max,
             preemptive: self.retry.preemptive,
             profile: self.profiles.of(host.as_str()),
         };
-        Measure { hints, amendments: &self.verdicts }
+        Measure { hints, amendments: &self.verdicts, forbidden: Forbidden::Served }
     }
 
     /// Refuses a target that needs no look-up to be refused.

@@ -64,7 +64,8 @@ pub const fn stand_in(class: Class) -> Option<StatusCode> {
         Class::Overloaded => Some(StatusCode::INTERNAL_SERVER_ERROR),
         Class::Soft => Some(StatusCode::REQUEST_TIMEOUT),
         Class::Served => Some(StatusCode::OK),
-        Class::ExplicitWait
+        Class::Blocked
+        | Class::ExplicitWait
         | Class::ServedWait
         | Class::ConnectTimeout
         | Class::ResponseTimeout
@@ -83,7 +84,8 @@ pub const fn stand_in(class: Class) -> Option<StatusCode> {
 /// Whether what a class does to the pace can be changed, and whether it is repeated.
 pub const fn changeable(class: Class) -> (bool, bool) {
     match class {
-        Class::ExplicitWait
+        Class::Blocked
+        | Class::ExplicitWait
         | Class::RateLimited
         | Class::Overloaded
         | Class::ConnectTimeout

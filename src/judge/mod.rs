@@ -6,6 +6,7 @@ pub mod again;
 pub mod amend;
 pub mod classify;
 pub mod hints;
+pub mod marks;
 pub mod ourselves;
 pub mod outcome;
 pub mod page;

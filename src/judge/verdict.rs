@@ -5,6 +5,7 @@ use std::time::Duration;
 /// What an attempt was classed as. The names are metric and log values: they don't change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
+    Blocked,
     ExplicitWait,
     ServedWait,
     RateLimited,
@@ -26,7 +27,8 @@ pub enum Class {
 
 impl Class {
     /// Every class, in the order of the table.
-    pub const ALL: [Class; 17] = [
+    pub const ALL: [Class; 18] = [
+        Class::Blocked,
         Class::ExplicitWait,
         Class::ServedWait,
         Class::RateLimited,
@@ -49,6 +51,7 @@ impl Class {
     /// The word for logs, metrics and configuration.
     pub const fn word(self) -> &'static str {
         match self {
+            Class::Blocked => "blocked",
             Class::ExplicitWait => "explicit_wait",
             Class::ServedWait => "served_wait",
             Class::RateLimited => "rate_limited",

@@ -9,14 +9,16 @@ pub enum Preset {
     Interactive,
     /// The same for an archive: 1 h, attempts of 300 s.
     Archive,
+    /// For APIs: a 403 may be a limit, and two repeats are enough.
+    Api,
     /// A plain proxy: no hold, no repeat, nothing learnt.
     Off,
 }
 
 impl Preset {
     /// Every preset.
-    pub const ALL: [Preset; 4] =
-        [Preset::Transparent, Preset::Interactive, Preset::Archive, Preset::Off];
+    pub const ALL: [Preset; 5] =
+        [Preset::Transparent, Preset::Interactive, Preset::Archive, Preset::Api, Preset::Off];
 
     /// The word in configuration, headers and proxy users.
     pub const fn word(self) -> &'static str {
@@ -24,6 +26,7 @@ impl Preset {
             Preset::Transparent => "transparent",
             Preset::Interactive => "interactive",
             Preset::Archive => "archive",
+            Preset::Api => "api",
             Preset::Off => "off",
         }
     }

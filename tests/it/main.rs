@@ -25,6 +25,7 @@ mod keeping;
 mod ladder;
 mod laws;
 mod leaving;
+mod marks;
 mod migration;
 mod once;
 mod operators;

@@ -73,6 +73,7 @@ fn table() -> Vec<Row> {
         waiting(500, "overloaded", Climbs, true),
         plain(429, "rate_limited", Climbs, true),
         plain(430, "rate_limited", Climbs, true),
+        plain(999, "blocked", Stays, false),
         plain(525, "tls", Stays, false),
         plain(526, "tls", Stays, false),
         Row { status: 502, ..plain(407, "unreachable", Stays, false) },
@@ -83,7 +84,7 @@ fn table() -> Vec<Row> {
     for status in [500, 502, 503, 504, 507, 508, 509, 520, 521, 524, 529, 530, 598] {
         rows.push(plain(status, "overloaded", Climbs, true));
     }
-    for status in [201, 300, 302, 304, 400, 401, 403, 404, 410, 413, 451, 501, 505, 506, 511, 999] {
+    for status in [201, 300, 302, 304, 400, 401, 403, 404, 410, 413, 451, 501, 505, 506, 511, 998] {
         rows.push(plain(status, "served", Steps, false));
     }
     rows.extend([

@@ -6,10 +6,12 @@
 mod tests;
 
 use crate::judge::amend::Amendments;
-use crate::judge::hints::{self, HintResult, Hints, Manner};
+use crate::judge::hints::{self, Hint, HintResult, Hints, Manner};
+use crate::judge::marks;
 use crate::judge::outcome::{Answer, FaultKind, Outcome};
 use crate::judge::verdict::{Class, PaceMove, PageFault, Repeat, Verdict};
 use http::StatusCode;
+use std::time::Duration;
 
 /// What the table may be told about its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,16 @@ pub struct Measure<'a> {
     pub hints: Manner<'a>,
     /// `verdicts`.
     pub amendments: &'a Amendments,
+    pub forbidden: Forbidden<'a>,
+}
+
+/// What a 403 is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forbidden<'a> {
+    /// An answer like any other.
+    Served,
+    /// A limit, if it is marked as one (preset `api`). The text is its body, as far as it is there.
+    MayBeLimit { text: &'a [u8] },
 }
 
 /// A verdict, and what was read on the way to it.
@@ -43,22 +55,42 @@ pub fn classify_as(
 ) -> Judged {
     let amendments = measure.amendments;
     let withheld = matches!(outcome, Outcome::Answer(answer) if is_withheld(answer));
-    let outcome = &match outcome {
+    let (outcome, hints) = match outcome {
         Outcome::Answer(answer) => {
-            let status = amendments.meant(said.unwrap_or(answer.status));
-            Outcome::Answer(Answer { status, ..*answer })
+            let meant =
+                Answer { status: amendments.meant(said.unwrap_or(answer.status)), ..*answer };
+            let (answer, hints) = read(meant, measure);
+            (Outcome::Answer(answer), hints)
         }
-        Outcome::Fault(fault) => Outcome::Fault(fault),
-    };
-    let hints = match outcome {
-        Outcome::Answer(answer) => hints::read(answer, &measure.hints),
-        Outcome::Fault(_) => Hints::default(),
+        Outcome::Fault(fault) => (Outcome::Fault(fault), Hints::default()),
     };
     let waits = hints.wait().is_some();
-    let row = TABLE.iter().find(|row| row.on.holds(outcome, waits)).unwrap_or(&SERVED);
+    let row = TABLE.iter().find(|row| row.on.holds(&outcome, waits)).unwrap_or(&SERVED);
     let pace = amendments.pace(row.class, row.pace);
     let repeat = amendments.repeat(row.class, row.repeat);
     Judged { verdict: Row { pace, repeat, ..*row }.verdict(&hints), hints, withheld }
+}
+
+/// What an answer says about waiting. A 403 that is a limit is judged as a 429, and one that names no
+/// wait gets one.
+fn read<'a>(answer: Answer<'a>, measure: &Measure<'_>) -> (Answer<'a>, Hints) {
+    let manner = &measure.hints;
+    let text = match measure.forbidden {
+        Forbidden::MayBeLimit { text } if answer.status == StatusCode::FORBIDDEN => text,
+        Forbidden::MayBeLimit { .. } | Forbidden::Served => {
+            return (answer, hints::read(&answer, manner, false));
+        }
+    };
+    let mut hints = hints::read(&answer, manner, true);
+    if hints.wait().is_none() && marks::is_limit(&answer, text, manner) {
+        hints.obeyed =
+            Some(Hint { wait: Some(LIMIT_WAIT), read: HintResult::Ok }.capped(manner.most));
+    }
+    let status = match hints.wait() {
+        Some(_) => StatusCode::TOO_MANY_REQUESTS,
+        None => answer.status,
+    };
+    (Answer { status, ..answer }, hints)
 }
 
 /// One line of the table.
@@ -76,6 +108,8 @@ pub struct Row {
 pub enum On {
     /// An answer with one of these statuses that names a wait.
     Wait(Codes),
+    /// An answer with one of these statuses that is a challenge.
+    Challenge(Codes),
     /// An answer with one of these statuses.
     Status(Codes),
     /// A fault.
@@ -86,15 +120,20 @@ pub enum On {
 pub type Codes = &'static [(u16, u16)];
 
 use FaultKind as F;
-use On::{Fault, Status, Wait};
+use On::{Challenge, Fault, Status, Wait};
 use PaceMove::{Climb, Nothing, StepDown};
 use PageFault::{IfLaterServed, IfServedSince, IfSingledOut, No as Site};
 use Repeat::{InWindow, No};
 
-/// Spec section 3. A 430 is Shopify's 429, so it may name a wait as well. 525 and 526 say that the
-/// origin's certificate does not hold; 501, 505, 506 and 511 do not get better by waiting.
+/// Spec section 3. A 999 is LinkedIn's block. A 430 is Shopify's 429, so it may name a wait as well.
+/// 525 and 526 say that the origin's certificate does not hold; 501, 505, 506 and 511 do not get better
+/// by waiting.
 #[rustfmt::skip]
 pub const TABLE: &[Row] = &[
+    row(Class::Blocked,         Nothing,  No,       Site,
+        Challenge(&[(403, 403), (503, 503)])),
+    row(Class::Blocked,         Nothing,  No,       Site,
+        Status(&[(999, 999)])),
     row(Class::ExplicitWait,    Climb,    InWindow, Site,
         Wait(&[(429, 430), (503, 503), (413, 413)])),
     row(Class::ServedWait,      StepDown, No,       Site,
@@ -152,9 +191,13 @@ impl On {
     fn holds(self, outcome: &Outcome<'_>, waits: bool) -> bool {
         match (self, outcome) {
             (Wait(codes), Outcome::Answer(answer)) => waits && within(codes, answer.status),
+            (Challenge(codes), Outcome::Answer(answer)) => {
+                within(codes, answer.status) && marks::is_challenge(answer)
+            }
             (Status(codes), Outcome::Answer(answer)) => within(codes, answer.status),
             (Fault(is), Outcome::Fault(fault)) => is(&fault.kind),
-            (Wait(_) | Status(_), Outcome::Fault(_)) | (Fault(_), Outcome::Answer(_)) => false,
+            (Wait(_) | Challenge(_) | Status(_), Outcome::Fault(_))
+            | (Fault(_), Outcome::Answer(_)) => false,
         }
     }
 }
@@ -174,13 +217,16 @@ impl Row {
             pace: self.pace,
             pause: match self.on {
                 Wait(_) => wait,
-                Status(_) | Fault(_) => None,
+                Challenge(_) | Status(_) | Fault(_) => None,
             },
             repeat: if cut { No } else { self.repeat },
             page_fault: if wait.is_some() { Site } else { self.page },
         }
     }
 }
+
+/// GitHub's advice for limits that say nothing else.
+const LIMIT_WAIT: Duration = Duration::from_secs(60);
 
 /// An origin's own 407, passed on, would ask the client for its proxy's credentials.
 fn is_withheld(answer: &Answer<'_>) -> bool {

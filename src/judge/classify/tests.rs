@@ -4,17 +4,17 @@ use super::*;
 use crate::judge::amend::Change;
 use crate::judge::hints::rate_limit::RATELIMIT;
 use crate::judge::outcome::{Fault as Failure, Sent};
-use http::HeaderMap;
 use http::header::RETRY_AFTER;
+use http::{HeaderMap, HeaderName};
 use std::sync::LazyLock;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 static NONE: LazyLock<Amendments> = LazyLock::new(Amendments::default);
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
 
 fn measure(amendments: &Amendments) -> Measure<'_> {
     let hints = Manner { most: RETRY_AFTER_MAX, preemptive: false, profile: None };
-    Measure { hints, amendments }
+    Measure { hints, amendments, forbidden: Forbidden::Served }
 }
 
 fn answered(status: u16, retry_after: Option<&str>) -> Judged {
@@ -119,7 +119,7 @@ fn every_5xx_is_overload_but_those_that_waiting_does_not_mend() {
 
 #[test]
 fn everything_else_is_served() {
-    for status in [100, 101, 200, 204, 206, 301, 304, 400, 401, 403, 404, 410, 451, 600, 999] {
+    for status in [100, 101, 200, 204, 206, 301, 304, 400, 401, 403, 404, 410, 451, 600, 998] {
         check(status, None, Class::Served, StepDown, No);
     }
     check(408, None, Class::Soft, Nothing, InWindow);
@@ -248,4 +248,64 @@ fn a_class_does_what_it_is_told_instead_of_its_row() {
     let fault = Failure { kind: F::Refused, sent: Sent::Nothing, detail: String::new() };
     let verdict = classify(&Outcome::Fault(&fault), &measure(&amendments)).verdict;
     assert_eq!((verdict.class, verdict.pace, verdict.repeat), (Class::Refused, Climb, InWindow));
+}
+
+fn with_fields(status: u16, fields: &[(&'static str, &str)], forbidden: Forbidden<'_>) -> Verdict {
+    let fields = fields.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse()));
+    let headers: HeaderMap = fields.map(|(name, value)| (name, value.unwrap())).collect();
+    let status = StatusCode::from_u16(status).unwrap();
+    let answer = Answer { status, headers: &headers, arrived: SystemTime::UNIX_EPOCH };
+    classify(&Outcome::Answer(answer), &Measure { forbidden, ..measure(&NONE) }).verdict
+}
+
+// squirrelscan/squirrelscan#196: a challenge is a block, a 503 with a wait a limit.
+#[test]
+fn a_challenge_and_a_999_are_blocks_and_slow_nobody_down() {
+    let check = |status, fields: &[_], class, pace, repeat| {
+        let verdict = with_fields(status, fields, Forbidden::Served);
+        assert_eq!(
+            (verdict.class, verdict.pace, verdict.repeat),
+            (class, pace, repeat),
+            "{status}"
+        );
+        assert_eq!(verdict.pause, None);
+    };
+    let challenge = ("cf-mitigated", "challenge");
+    check(403, &[challenge], Class::Blocked, Nothing, No);
+    check(503, &[("cf-mitigated", " Challenge ")], Class::Blocked, Nothing, No);
+    check(503, &[challenge, ("retry-after", "9")], Class::Blocked, Nothing, No);
+    check(999, &[], Class::Blocked, Nothing, No);
+    check(200, &[challenge], Class::Served, StepDown, No);
+    check(403, &[("cf-mitigated", "no")], Class::Served, StepDown, No);
+    check(503, &[("cf-mitigated", "")], Class::Overloaded, Climb, InWindow);
+    for status in [520, 521, 522, 523, 524, 529, 530] {
+        check(status, &[], Class::Overloaded, Climb, InWindow);
+    }
+}
+
+// octokit/plugin-throttling.js#566: a secondary limit is a 403 with plenty left.
+#[test]
+fn a_403_with_the_marks_of_a_limit_is_a_wait_where_it_may_be_one() {
+    let judged = |fields: &[_], text: &[u8]| {
+        let verdict = with_fields(403, fields, Forbidden::MayBeLimit { text });
+        (verdict.class, verdict.pause.map_or(0, |pause| pause.as_secs()))
+    };
+    let (wait, served) = (|secs| (Class::ExplicitWait, secs), (Class::Served, 0));
+    let (left, reset) = (|left| ("x-ratelimit-remaining", left), ("x-ratelimit-reset", "1800"));
+    assert_eq!(judged(&[("retry-after", "7")], b""), wait(7));
+    assert_eq!(judged(&[left("0"), reset], b""), wait(1800));
+    assert_eq!(judged(&[left("0")], b""), wait(60));
+    assert_eq!(judged(&[("ratelimit", "a;r=0;t=9")], b""), wait(9));
+    assert_eq!(judged(&[("ratelimit", "a;r=0")], b""), wait(60));
+    let secondary = b"{\"message\": \"You have exceeded a secondary Rate Limit\"}";
+    assert_eq!(judged(&[left("4990"), reset], secondary), wait(60));
+    assert_eq!(judged(&[left("4990"), reset], b"no access"), served);
+    assert_eq!(judged(&[("retry-after", "soon")], b""), served);
+    assert_eq!(judged(&[], &[&b"x".repeat(5000)[..], b"rate limit"].concat()), served);
+    // Elsewhere a 403 is an answer like any other.
+    let plain = with_fields(403, &[("retry-after", "7"), left("0"), reset], Forbidden::Served);
+    assert_eq!((plain.class, plain.pause), (Class::Served, None));
+    let other =
+        with_fields(401, &[("retry-after", "7")], Forbidden::MayBeLimit { text: secondary });
+    assert_eq!(other.class, Class::Served);
 }

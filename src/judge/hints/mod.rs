@@ -74,11 +74,11 @@ impl Hints {
     }
 }
 
-/// Reads what an answer says.
-pub fn read(answer: &Answer<'_>, manner: &Manner<'_>) -> Hints {
+/// Reads what an answer says. `limit`: a 403 here may be one, and name a wait.
+pub fn read(answer: &Answer<'_>, manner: &Manner<'_>, limit: bool) -> Hints {
     let stored = is_stored(answer);
     let fields = Field::ALL.map(|field| match field {
-        Field::RetryAfter if !may_name_a_wait(answer.status) => None,
+        Field::RetryAfter if !limit && !may_name_a_wait(answer.status) => None,
         Field::RetryAfter => retry_after::retry_after(answer, manner.most),
         Field::RateLimit | Field::Older if stored => None,
         Field::RateLimit => rate_limit::rate_limit(answer, manner),
@@ -125,7 +125,7 @@ impl Hint {
     }
 
     /// A wait longer than `most` is cut to it.
-    fn capped(self, most: Duration) -> Hint {
+    pub fn capped(self, most: Duration) -> Hint {
         match self.wait {
             Some(wait) if wait > most => Hint { wait: Some(most), read: HintResult::Capped },
             Some(_) | None => self,

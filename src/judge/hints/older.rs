@@ -54,6 +54,15 @@ pub fn older(answer: &Answer<'_>, manner: &Manner<'_>) -> Option<Hint> {
     hint.map(|hint| hint.capped(manner.most))
 }
 
+/// Whether nothing is left, whatever they say about when there is more.
+pub fn is_used_up(answer: &Answer<'_>, manner: &Manner<'_>) -> bool {
+    let left = match manner.profile {
+        Some(profile) => profile_left(profile, answer),
+        None => usual_left(answer),
+    };
+    left == Some(0.0)
+}
+
 /// One look at the names tells nearly all answers that have none.
 fn has_any(answer: &Answer<'_>) -> bool {
     let named = |name: &HeaderName| {
@@ -89,12 +98,20 @@ impl Family {
 }
 
 fn by_profile(profile: &Profile, answer: &Answer<'_>) -> Option<Hint> {
-    let left = match profile.left.is_empty() {
-        true => FAMILIES.iter().filter_map(|family| left(&family.left, answer)).reduce(f64::min),
-        false => profile.left.iter().filter_map(|name| left(name, answer)).reduce(f64::min),
-    };
+    let left = profile_left(profile, answer);
     let waits = profile.waits.iter().filter_map(|(name, unit)| longest(name, *unit, answer));
     counts(left, answer.status).then(|| waits.reduce(Hint::longer)).flatten()
+}
+
+fn profile_left(profile: &Profile, answer: &Answer<'_>) -> Option<f64> {
+    match profile.left.is_empty() {
+        true => usual_left(answer),
+        false => profile.left.iter().filter_map(|name| left(name, answer)).reduce(f64::min),
+    }
+}
+
+fn usual_left(answer: &Answer<'_>) -> Option<f64> {
+    FAMILIES.iter().filter_map(|family| left(&family.left, answer)).reduce(f64::min)
 }
 
 fn longest(name: &HeaderName, unit: Unit, answer: &Answer<'_>) -> Option<Hint> {

@@ -33,6 +33,12 @@ pub fn rate_limit(answer: &Answer<'_>, manner: &Manner<'_>) -> Option<Hint> {
     hint.map(|hint| hint.capped(manner.most))
 }
 
+/// Whether any quota has nothing left, whatever it says about when there is more.
+pub fn is_used_up(answer: &Answer<'_>) -> bool {
+    let quotas = field(&RATELIMIT, answer).and_then(|text| quotas(&text).ok());
+    quotas.is_some_and(|quotas| quotas.iter().any(|quota| quota.left == 0))
+}
+
 /// One quota's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Quota {

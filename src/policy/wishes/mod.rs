@@ -281,7 +281,7 @@ fn preferences(line: &str) -> impl Iterator<Item = &str> {
 
 const PREFER: &str = "prefer";
 const SECONDS: &str = "seconds, like 30 or 2.5";
-const PRESETS: &str = "transparent, interactive, archive or off";
+const PRESETS: &str = "transparent, interactive, archive, api or off";
 const RETRY: &str = "off, a number of extra attempts under 100, or what to repeat after, like \
      429, 5xx, 500-504, timeout or the name of a class";
 const TAG: &str = "1 to 64 letters, digits or any of -_.:/@+#";

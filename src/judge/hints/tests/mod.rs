@@ -19,7 +19,7 @@ fn said_to(manner: &Manner<'_>, status: u16, fields: &[(&str, &str)]) -> Hints {
         headers.append(HeaderName::try_from(*name).unwrap(), value.parse().unwrap());
     }
     let status = StatusCode::from_u16(status).unwrap();
-    read(&Answer { status, headers: &headers, arrived: UNIX_EPOCH }, manner)
+    read(&Answer { status, headers: &headers, arrived: UNIX_EPOCH }, manner, false)
 }
 
 /// The wait and the result of one `RateLimit` on a 200; `None`: nothing was read.
