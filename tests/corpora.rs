@@ -94,6 +94,11 @@ fn every_mistake_in_a_configuration_has_a_place() {
 }
 
 #[test]
+fn delays_of_robots_txt_are_read_whatever_else_it_says() {
+    check("robots");
+}
+
+#[test]
 fn amended_verdicts_keep_what_can_not_be_changed() {
     check("verdicts");
 }

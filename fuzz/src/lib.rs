@@ -13,6 +13,7 @@ mod memory;
 pub mod opening;
 pub mod request;
 pub mod response;
+pub mod robots;
 mod sent;
 pub mod streams;
 mod strict;
@@ -24,7 +25,7 @@ pub mod wishes;
 pub type Body = fn(&[u8]);
 
 /// Every target: its name, which is that of its corpus, and its body.
-pub const ALL: [(&str, Body); 12] = [
+pub const ALL: [(&str, Body); 13] = [
     ("admin", admin::body),
     ("config", config::body),
     ("fields", fields::body),
@@ -33,6 +34,7 @@ pub const ALL: [(&str, Body); 12] = [
     ("opening", opening::body),
     ("request", request::body),
     ("response", response::body),
+    ("robots", robots::body),
     ("streams", streams::body),
     ("targets", targets::body),
     ("verdicts", verdicts::body),

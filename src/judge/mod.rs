@@ -11,4 +11,5 @@ pub mod ourselves;
 pub mod outcome;
 pub mod page;
 pub mod replay;
+pub mod robots;
 pub mod verdict;
