@@ -71,6 +71,11 @@ impl Jitter {
         self.low == 0 && self.high == 0
     }
 
+    /// The same without what makes spans shorter.
+    pub fn upwards(self) -> Jitter {
+        Jitter { low: self.low.max(0), high: self.high.max(0) }
+    }
+
     /// Its two ends, as fractions.
     pub fn ends(self) -> (f64, f64) {
         let fraction = |millionths: i32| f64::from(millionths) / MILLION as f64;

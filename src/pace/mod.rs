@@ -6,6 +6,7 @@
 pub mod backoff;
 pub mod claims;
 pub mod decide;
+pub mod floor;
 pub mod jitter;
 pub mod learn;
 pub mod line;

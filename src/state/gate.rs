@@ -7,12 +7,14 @@
 
 use crate::clock::{Clock, Tick};
 use crate::judge::verdict::PaceMove;
+use crate::pace::floor::Floor;
 use crate::pace::learn::lasts;
 use crate::pace::rules::{Law, PaceRules};
 use crate::pace::scope::Scope;
 use crate::state::agenda::Agenda;
 use crate::state::cell::{Cell, Effects, Start};
 use crate::state::crowd::Crowd;
+use crate::state::floors::Floors;
 use crate::state::hall::House;
 use crate::state::hold::Seat;
 use crate::state::ledger::Waits;
@@ -40,10 +42,11 @@ pub struct GateRules {
 }
 
 /// The rules as they are looked up.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Book {
     default: Arc<PaceRules>,
-    scopes: HashMap<Scope, Arc<PaceRules>, BuildHasherDefault<Ready>>,
+    scopes: Arc<HashMap<Scope, Arc<PaceRules>, BuildHasherDefault<Ready>>>,
+    floors: Arc<Floors>,
     per_scope: usize,
     attempts: Option<usize>,
 }
@@ -72,7 +75,7 @@ impl Gate {
     pub fn new(rules: GateRules, clock: Clock) -> Arc<Gate> {
         let scopes = Scopes::new(rules.limits.scopes);
         let crowd = Crowd::new(&rules.limits);
-        let book = Book::new(rules);
+        let book = Book::new(rules, Arc::default());
         book.throttled().for_each(|scope| scopes.mark(scope));
         let agenda = Agenda::new();
         agenda.total.set_limit(book.attempts);
@@ -133,13 +136,33 @@ impl Gate {
 
     /// The rules of a scope.
     pub fn rules(&self, scope: &Scope) -> Arc<PaceRules> {
-        self.book().of(scope).clone()
+        self.book().of(scope)
+    }
+
+    /// Puts a floor under a scope's rules, until it is told otherwise; [`Floor::default`] takes it
+    /// away. Reloads keep it.
+    pub fn set_floor(&self, scope: &Scope, floor: Floor) {
+        let mut current = lock(&self.book);
+        // Another book, so that a row which is being made looks again.
+        let book = Arc::new(Book::clone(&current));
+        let had = book.floors.set(scope, floor, book.own(scope));
+        match (had, floor.is_none()) {
+            (false, false) => self.scopes.mark(scope),
+            (true, true) => self.scopes.unmark(scope),
+            (true, false) | (false, true) => {}
+        }
+        *current = book.clone();
+        drop(current);
+        if let Some(cell) = self.scopes.find(scope) {
+            self.apply(&book, &cell);
+        }
     }
 
     /// New rules: rungs, pauses and everybody held stay. The bound on rows stays as it was.
     pub fn reload(&self, rules: GateRules) {
         self.crowd.set_limits(&rules.limits);
-        let book = Arc::new(Book::new(rules));
+        let book = Arc::new(Book::new(rules, self.book().floors.clone()));
+        book.floors.rebase(|scope| book.own(scope));
         book.throttled().for_each(|scope| self.scopes.mark(scope));
         self.throttles_all.store(book.throttles_all(), Ordering::Relaxed);
         self.other_laws.store(book.has_other_laws(), Ordering::Relaxed);
@@ -293,7 +316,7 @@ impl Gate {
         let cell = self.scopes.find_or_make(scope, |scope| {
             let id = self.number();
             let book = self.book();
-            let rules = book.of(scope).clone();
+            let rules = book.of(scope);
             // Other laws keep a row after a failure: that there is none says nothing.
             let last_served = if rules.law == Law::Ladder { last_served } else { Tick::ZERO };
             let cell = Cell::new(id, scope.clone(), rules, last_served);
@@ -312,7 +335,7 @@ impl Gate {
 
     fn apply(&self, book: &Book, cell: &Arc<Cell>) {
         let (rules, first) = (book.of(cell.scope()), cell.first_rules());
-        let rules = if **rules == **first { first } else { rules }.clone();
+        let rules = if *rules == **first { first.clone() } else { rules };
         self.visit(cell, |house| house.hall.rules = rules);
     }
 
@@ -322,17 +345,23 @@ impl Gate {
 }
 
 impl Book {
-    fn new(rules: GateRules) -> Book {
+    fn new(rules: GateRules, floors: Arc<Floors>) -> Book {
         let scopes = rules.scopes.into_iter().map(|(scope, rules)| (scope, Arc::new(rules)));
         Book {
             default: Arc::new(rules.default),
-            scopes: scopes.collect(),
+            scopes: Arc::new(scopes.collect()),
+            floors,
             per_scope: rules.limits.held_per_scope,
             attempts: rules.limits.attempts,
         }
     }
 
-    fn of(&self, scope: &Scope) -> &Arc<PaceRules> {
+    fn of(&self, scope: &Scope) -> Arc<PaceRules> {
+        self.floors.of(scope).unwrap_or_else(|| self.own(scope).clone())
+    }
+
+    /// What the configuration says, whatever floor there is.
+    fn own(&self, scope: &Scope) -> &Arc<PaceRules> {
         self.scopes.get(scope).unwrap_or(&self.default)
     }
 

@@ -9,6 +9,7 @@ pub mod claiming;
 pub mod command;
 pub mod crowd;
 pub mod errand;
+pub mod floors;
 pub mod gate;
 pub mod hall;
 pub mod hold;

@@ -3,6 +3,7 @@
 mod bounds;
 mod crossing;
 mod crowd;
+mod floors;
 mod housekeeping;
 mod ladder;
 mod laws;
