@@ -23,6 +23,7 @@ use crate::config::settings::{Config, PublicPart};
 use crate::flow::hold::waits;
 use crate::flow::journal::Journal;
 use crate::flow::planned;
+use crate::flow::robots::Known;
 use crate::flow::terms::Current;
 use crate::flow::works::{Flow, Local};
 use crate::metrics::given::Spread;
@@ -244,6 +245,7 @@ fn assemble(
         pseudonym: Pseudonym::new("pacegate", RandomState::new().build_hasher().finish() as u32),
         line: Mutex::default(),
         crowded: Mutex::default(),
+        robots: Known::default(),
         named: Mutex::default(),
         ca_file,
         no_wishes: Arc::default(),

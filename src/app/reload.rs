@@ -50,7 +50,11 @@ impl App {
         pool.carry_on(&self.flow.terms.read().pool);
         let paced =
             old.pace != config.pace || old.scopes != config.scopes || old.limits != config.limits;
+        let other_robots = old.robots != config.robots;
         self.flow.terms.replace(terms(&config, own, pool));
+        if other_robots {
+            self.flow.robots.forget(&self.flow);
+        }
         if paced {
             self.flow.gate.reload(rules(&config));
         }
@@ -128,6 +132,7 @@ pub(in crate::app) fn terms(config: &Config, own: &[SocketAddr], pool: Pool) -> 
         rules: config.rules.clone(),
         scoping: config.scoping,
         profiles: config.profiles.clone(),
+        robots: config.robots.clone(),
     }
 }
 

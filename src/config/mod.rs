@@ -12,6 +12,7 @@ pub mod mistake;
 mod node;
 mod pacing;
 mod raw;
+mod robots;
 mod rules;
 mod section;
 mod sense;

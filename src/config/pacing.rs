@@ -5,6 +5,7 @@
 use crate::config::address;
 use crate::config::mistake::Mistake;
 use crate::config::node::{Node, Scalar, Value};
+use crate::config::robots;
 use crate::config::section::{Report, Section};
 use crate::config::settings::Config;
 use crate::config::value::{self, Read, Wrong, number, wrong};
@@ -42,14 +43,19 @@ pub(in crate::config) fn read(top: &Section<'_>, config: &mut Config, report: &m
         if own.law != Law::Backoff && own.backoff != config.pace.backoff {
             idle(&format!("{}.backoff", scope.path()), "without `law: backoff`", backoff, report);
         }
+        let said = robots::said(&scope, &own, report);
         match address::scope(&entry.key) {
-            Ok(scope) => drop(config.scopes.insert(scope, own)),
+            Ok(scope) => {
+                config.robots.scopes.insert(scope.clone(), said);
+                config.scopes.insert(scope, own);
+            }
             Err(hint) => {
                 let message = format!("`scopes` has no scope in `{}`", value::short(&entry.key));
                 report.mistakes.push(Mistake::error(message, &entry.key_place, hint));
             }
         }
     }
+    robots::read(top, config, report);
     if !any_backs_off && config.pace.backoff != Backoff::default() {
         idle("backoff", "where nothing has `law: backoff`", backoff, report);
     }

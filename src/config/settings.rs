@@ -2,7 +2,8 @@
 //! `config/example.yaml`; a test holds the two together.
 
 use crate::flow::settings::{
-    Buffers, ControlHeaders, Intercept, Manners, Preset, ResponseHeaders, Retry, Tunnel, Via,
+    Buffers, ControlHeaders, Intercept, Manners, Preset, ResponseHeaders, Retry, Robots, Tunnel,
+    Via,
 };
 use crate::judge::amend::Amendments;
 use crate::judge::hints::profile::Profiles;
@@ -58,6 +59,7 @@ pub struct Config {
     pub rules: Arc<Rules>,
     /// `retry_after.profiles`.
     pub profiles: Profiles,
+    pub robots: Robots,
     /// One line in the log when more requests than this are held.
     pub warn_held: usize,
     /// How long attempts under way may go on after the order to stop.
@@ -165,6 +167,7 @@ impl Default for Config {
             verdicts: Amendments::default(),
             rules: Arc::default(),
             profiles: Profiles::default(),
+            robots: Robots::default(),
             warn_held: 500,
             shutdown_grace: Duration::from_secs(25),
             metrics_host_limit: 200,

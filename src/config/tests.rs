@@ -183,12 +183,12 @@ error: unknown key `banana`
   --> pace.yaml:7:1
 7 | banana: 1
   | ^^^^^^ known here: listen, admin, certs, state_file, preset, clients, control_headers, response_headers, via, \
-  proxy_name, resolve, pace, backoff, retry, retry_after, verdicts, tunnel, scopes, rules, limits, warn, tls, \
+  proxy_name, resolve, pace, backoff, retry, retry_after, verdicts, tunnel, scopes, robots, rules, limits, warn, tls, \
   destinations, shutdown, metrics, log
-error: `robots` is not built yet in this version
-  --> pace.yaml:8:1
+error: `robots.obey` is not built yet in this version
+  --> pace.yaml:8:10
 8 | robots: {obey: true}
-  | ^^^^^^ take it out",
+  |          ^^^^ take it out",
     );
 }
 

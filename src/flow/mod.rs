@@ -18,6 +18,7 @@ pub mod planned;
 pub mod presence;
 pub mod record;
 pub mod reply;
+pub mod robots;
 pub mod serve;
 pub mod session;
 pub mod settings;
@@ -30,12 +31,16 @@ pub mod works;
 use crate::flow::deliver::{Gone, Reply};
 use crate::flow::hold::Held;
 use crate::flow::job::Job;
+use crate::flow::settings::{Preset, RobotsDelay};
 use crate::flow::settle::Course;
 use crate::flow::works::Flow;
 use http::Response;
 
 /// One request's whole journey: accepted once, answered once.
 pub async fn conduct(flow: &Flow, mut job: Box<Job>) -> Result<Response<Reply>, Gone> {
+    if job.terms.robots.delay != RobotsDelay::Off && job.preset != Preset::Off {
+        Box::pin(robots::attend(flow, &job)).await;
+    }
     loop {
         let permit = match hold::claim(flow, &mut job).await {
             Held::Go(permit) => permit,

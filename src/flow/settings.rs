@@ -1,6 +1,8 @@
 //! What the configuration says about how one request travels.
 
-use crate::pace::scope::Host;
+use crate::pace::floor::Floor;
+use crate::pace::scope::{Host, Scope};
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// Which requests that may change something are repeated: the rule lives where it is applied.
@@ -85,6 +87,61 @@ impl Default for Buffers {
             response: 256 * KIB,
             response_total: 64 * KIB * KIB,
         }
+    }
+}
+
+/// `robots`: what a site asks of crawlers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Robots {
+    pub delay: RobotsDelay,
+    /// Longer delays are cut to it.
+    pub max_delay: Duration,
+    /// Scopes that the configuration says something of.
+    pub scopes: HashMap<Scope, Own>,
+}
+
+/// Where the delays of robots.txt come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RobotsDelay {
+    /// From nowhere: they don't count.
+    Off,
+    /// From those that clients fetch.
+    Passive,
+    /// The same, and they are fetched for hosts whose one nobody has seen.
+    Fetch,
+}
+
+/// What the configuration says of a scope itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    pub delay: Option<Duration>,
+    pub concurrency: Option<u32>,
+    /// `ignore_robots`.
+    pub ignores: bool,
+}
+
+impl Robots {
+    /// The floor that a delay asks for in a scope, and whether the configuration overrules it with
+    /// something faster.
+    pub fn floor(&self, scope: &Scope, delay: Duration) -> (Floor, bool) {
+        let own = self.scopes.get(scope).copied().unwrap_or_default();
+        if delay.is_zero() || own.ignores {
+            return (Floor::default(), false);
+        }
+        let faster = own.delay.is_some_and(|own| own < delay);
+        let wider = own.concurrency.is_some_and(|own| own > 1);
+        let floor = Floor {
+            delay: if faster { Duration::ZERO } else { delay },
+            concurrency: if wider || faster { None } else { Some(1) },
+        };
+        (floor, faster || wider)
+    }
+}
+
+impl Default for Robots {
+    fn default() -> Robots {
+        let max_delay = Duration::from_secs(60);
+        Robots { delay: RobotsDelay::Off, max_delay, scopes: HashMap::new() }
     }
 }
 

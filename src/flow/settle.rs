@@ -7,6 +7,7 @@ use crate::flow::attempt::{Attempted, Came, Whole, given_up};
 use crate::flow::ending::{Case, Ending};
 use crate::flow::job::{Job, LastAnswer, Share};
 use crate::flow::planned;
+use crate::flow::robots;
 use crate::flow::settings::{Preset, most_attempts};
 use crate::flow::works::Flow;
 use crate::judge::again::{self, Bounds, Next, Standing, Why, Wish};
@@ -77,10 +78,23 @@ pub fn settle(flow: &Flow, job: &mut Job, attempted: Attempted) -> Course {
         },
     };
     let Meant { judged, .. } = &meant;
+    if let Some((parts, body)) = page(&came) {
+        robots::overheard(flow, job, parts.status, &parts.headers, body);
+    }
     let lesson = teach(flow, job, &mut permit, &meant);
     let next = decide(flow, job, &came, &meant, lesson);
     job.tries.class = Some(judged.verdict.class);
     go_on(flow, job, permit, came, judged, next)
+}
+
+/// An answer, and its body as far as it is there.
+fn page(came: &Came) -> Option<(&response::Parts, &Bytes)> {
+    match came {
+        Came::Whole(Whole { parts, body, .. }) | Came::Flowing { parts, first: body, .. } => {
+            Some((parts, body))
+        }
+        Came::Switched(_) | Came::Fault(_) | Came::Left { .. } | Came::Late { .. } => None,
+    }
 }
 
 /// What an attempt meant.

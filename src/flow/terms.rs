@@ -5,7 +5,8 @@
 
 use crate::flow::ending::{Case, Ending};
 use crate::flow::settings::{
-    Buffers, ControlHeaders, Intercept, Manners, Preset, ResponseHeaders, Retry, Tunnel, Via,
+    Buffers, ControlHeaders, Intercept, Manners, Preset, ResponseHeaders, Retry, Robots, Tunnel,
+    Via,
 };
 use crate::judge::amend::Amendments;
 use crate::judge::classify::{Forbidden, Measure};
@@ -50,6 +51,7 @@ pub struct Terms {
     pub scoping: Scoping,
     /// `retry_after.profiles`.
     pub profiles: Profiles,
+    pub robots: Robots,
 }
 
 impl Terms {

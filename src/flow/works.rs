@@ -5,6 +5,7 @@ use crate::clock::{Clock, Tick};
 use crate::flow::attempt::Timing;
 use crate::flow::journal::Journal;
 use crate::flow::record::seconds;
+use crate::flow::robots::Known;
 use crate::flow::session::Caller;
 use crate::flow::terms::Current;
 use crate::judge::ourselves::Ourselves;
@@ -61,6 +62,8 @@ pub struct Flow {
     pub line: Mutex<OwnLine>,
     /// Whether `warn.held` was crossed and has been said.
     pub crowded: Mutex<bool>,
+    /// What hosts' robots.txt ask for.
+    pub robots: Known,
     /// What has been said once and needn't be again.
     pub named: Mutex<HashSet<String>>,
     pub ca_file: PathBuf,

@@ -34,6 +34,7 @@ mod quotas_told;
 mod rebinding;
 mod reload;
 mod reports;
+mod robots;
 mod ruled;
 mod scoped;
 mod second;
