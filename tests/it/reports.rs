@@ -114,7 +114,9 @@ fn forget(mut stream: TcpStream, after: Duration, heard: &std::sync::mpsc::Sende
 fn an_origin_that_closes_idle_connections_costs_nobody_an_answer() {
     let idle = Duration::from_millis(60);
     let (address, heard) = forgetful(idle);
-    let world = World::start(&resolve(&[("shop.test", address)]));
+    let resolve = resolve(&[("shop.test", address)]);
+    // A POST that is lost climbs.
+    let world = World::start(&format!("{resolve}pace: {{ladder: [0, 0.05]}}\n"));
     let mut clients: Vec<Client> = (0..5).map(|_| world.client()).collect();
     let mut sent = 0;
     for round in 0..12_u32 {
