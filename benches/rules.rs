@@ -92,14 +92,14 @@ fn planning(criterion: &mut Criterion) {
             bencher.iter(|| {
                 let plan = rules.plan(black_box(&facts));
                 let own = Claims::of(Scope::of(&host));
-                black_box(claims(Scoping::default(), own, plan.as_ref()));
+                black_box(claims(Scoping::default(), own, plan.as_ref(), None));
             });
         });
     }
     criterion.bench_function("no plan", |bencher| {
         bencher.iter(|| {
             let own = Scoping::default().claims(black_box(&host), 443, None);
-            black_box(claims(Scoping::default(), own, None))
+            black_box(claims(Scoping::default(), own, None, None))
         });
     });
 }

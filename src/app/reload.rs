@@ -129,6 +129,7 @@ pub(in crate::app) fn terms(config: &Config, own: &[SocketAddr], pool: Pool) -> 
         admission: Admission::new(config.clients.clone().unwrap_or_default()),
         warn_held: config.warn_held,
         verdicts: config.verdicts.clone(),
+        weights: config.weights.clone(),
         rules: config.rules.clone(),
         scoping: config.scoping,
         profiles: config.profiles.clone(),

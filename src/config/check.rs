@@ -11,6 +11,7 @@ use crate::config::settings::{Config, LogFormat, LogLevel, PublicPart};
 use crate::config::value::{self, Read, wrong};
 use crate::config::verdicts;
 use crate::config::waits;
+use crate::config::weights::weights;
 use crate::flow::settings::{
     ControlHeaders, Preset, ResponseHeaders, Retry, Share, Unsafe, Via, WindowClose,
 };
@@ -54,6 +55,7 @@ fn doors(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     clients.read("allow", &mut config.clients, parse, report);
     clients.read("idle", &mut config.manners.idle, value::some_duration, report);
     clients.read("unread", &mut config.manners.unread, value::some_duration, report);
+    clients.read("weights", &mut config.weights, weights, report);
     clients.read("connections", &mut config.manners.connections, share, report);
     let whose = [
         ("loopback", ControlHeaders::Loopback),

@@ -38,7 +38,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
         ],
     ),
     ("admin", &["listen", "public", "token_file"]),
-    ("clients", &["allow", "idle", "unread", "connections"]),
+    ("clients", &["allow", "idle", "unread", "connections", "weights"]),
     (
         "pace",
         &[

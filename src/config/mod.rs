@@ -20,6 +20,7 @@ pub mod settings;
 pub mod value;
 mod verdicts;
 mod waits;
+mod weights;
 
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ use crate::judge::hints::profile::Profiles;
 use crate::net::settings::{Destinations, Reach, Resolve, Roots};
 use crate::pace::rules::PaceRules;
 use crate::pace::scope::Scope;
+use crate::pace::turn::Weight;
 use crate::policy::rules::Rules;
 use crate::policy::scoping::Scoping;
 use crate::state::limits::Limits;
@@ -55,6 +56,8 @@ pub struct Config {
     pub heads: HeadLimits,
     /// What is changed in the table of verdicts.
     pub verdicts: Amendments,
+    /// `clients.weights`.
+    pub weights: Arc<HashMap<String, Weight>>,
     /// Which requests go by what.
     pub rules: Arc<Rules>,
     /// `retry_after.profiles`.
@@ -165,6 +168,7 @@ impl Default for Config {
             buffers: Buffers::default(),
             heads: HeadLimits { bytes: 64 * 1024, fields: 200 },
             verdicts: Amendments::default(),
+            weights: Arc::default(),
             rules: Arc::default(),
             profiles: Profiles::default(),
             robots: Robots::default(),

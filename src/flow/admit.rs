@@ -25,6 +25,7 @@ use crate::net::headers::via::Circle;
 use crate::net::outbound::Outbound;
 use crate::net::target::Target;
 use crate::pace::scope::Client;
+use crate::pace::turn::{Turn, Urgency};
 use crate::policy::user::ProxyUser;
 use crate::policy::wishes::Wishes;
 use http::header::{
@@ -153,7 +154,7 @@ fn read(
     }
     let caller = match &session.inside {
         Some(inside) => inside.caller.clone(),
-        None => caller(flow, session, &parts.headers)?,
+        None => caller(flow, terms, session, &parts.headers)?,
     };
     let wishes = wishes(terms, session, &parts.headers, &caller)?;
     let version = parts.version;
@@ -202,7 +203,12 @@ fn refused(status: StatusCode, why: impl std::fmt::Display) -> Ending {
 }
 
 /// Who asks: its address, and the label in the proxy URL's user part.
-fn caller(flow: &Flow, session: &Session, headers: &HeaderMap) -> Result<Caller, Ending> {
+fn caller(
+    flow: &Flow,
+    terms: &Terms,
+    session: &Session,
+    headers: &HeaderMap,
+) -> Result<Caller, Ending> {
     let address = session.peer.ip();
     let Some(line) = headers.get(PROXY_AUTHORIZATION) else {
         return Ok(flow.anonymous(address));
@@ -211,7 +217,14 @@ fn caller(flow: &Flow, session: &Session, headers: &HeaderMap) -> Result<Caller,
         .map_err(|why| refused(StatusCode::BAD_REQUEST, format!("Proxy-Authorization: {why}")))?;
     let wishes = Wishes::of_user(&user).map_err(|why| refused(StatusCode::BAD_REQUEST, why))?;
     let label: Option<Arc<str>> = user.name.map(Arc::from);
-    Ok(Caller { client: Client::new(address, label.as_deref()), label, wishes: Arc::new(wishes) })
+    let client = Client::new(address, label.as_deref());
+    let known = label.as_deref().and_then(|label| terms.weights.get(label));
+    Ok(Caller {
+        client,
+        weight: known.copied().unwrap_or_default(),
+        label,
+        wishes: Arc::new(wishes),
+    })
 }
 
 /// What the request wishes, where it may, over what its client wishes.
@@ -255,7 +268,8 @@ fn job(
     let interim = Interim::heard_by(&session.presence, version, &parts.headers);
     let scoping = terms.scoping;
     let own = scoping.claims(&target.host, target.port, None);
-    let claims = planned::claims(scoping, own, plan.as_deref());
+    let claims = planned::claims(scoping, own, plan.as_deref(), wishes.scopes.as_ref());
+    let urgency = wishes.urgency.and_then(Urgency::new).unwrap_or_default();
     let facts = Facts {
         host: target.host.clone(),
         method: parts.method.clone(),
@@ -279,12 +293,13 @@ fn job(
         upgrade: on_upgrade.filter(|_| upgrade),
         presence: session.presence.clone(),
         client: caller.client,
+        turn: Turn { weight: caller.weight, urgency },
         claims,
         plan,
         wishes,
         preset,
         limits,
-        tries: Tries::default(),
+        tries: Tries { not_before: limits.not_before, ..Tries::default() },
         trip: Trip::begin(flow.clone(), facts),
     }
 }
@@ -302,10 +317,11 @@ async fn connect(
     let headers = request.headers();
     uncircled(flow, headers)?;
     let tunnel = Tunnel::of(request.uri(), headers, Scheme::Https).map_err(bad)?;
-    let caller = caller(flow, session, headers)?;
+    let terms = flow.terms.read();
+    let caller = caller(flow, &terms, session, headers)?;
     let agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or("client");
     let connect = Connect {
-        terms: flow.terms.read(),
+        terms,
         target: Target { secure: false, host: tunnel.host.clone(), port: tunnel.port },
         tunnel,
         caller,

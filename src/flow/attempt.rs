@@ -72,6 +72,7 @@ pub struct Whole {
 
 /// Makes an attempt.
 pub async fn make(flow: &Flow, job: &mut Job, permit: Permit) -> Attempted {
+    let permit = if job.is_tracked() { permit } else { permit.untaught() };
     job.tries.attempts += 1;
     job.trip.attempt_began();
     if let Some(class) = job.tries.failure {

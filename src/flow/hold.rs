@@ -5,7 +5,7 @@ use crate::clock::Tick;
 use crate::flow::ending::{Case, Ending};
 use crate::flow::job::Job;
 use crate::flow::planned;
-use crate::flow::settings::{Preset, WindowClose};
+use crate::flow::settings::WindowClose;
 use crate::flow::works::Flow;
 use crate::metrics::host::HoldMark;
 use crate::metrics::labels::{Reason, Waits};
@@ -28,10 +28,11 @@ pub enum Held {
 
 /// Claims in the request's scope; holds while it isn't free.
 pub async fn claim(flow: &Flow, job: &mut Job) -> Held {
-    if job.preset == Preset::Off {
+    if job.bypasses() {
         return Held::Go(flow.gate.pass(&Scope::of(&job.target.host)));
     }
-    if last_start(job) < flow.clock.now() {
+    let soonest = job.tries.not_before.unwrap_or(Tick::ZERO).max(flow.clock.now());
+    if last_start(job) < soonest {
         let host = &job.target.host;
         return Held::Over(never_sent(
             flow,
@@ -62,7 +63,7 @@ async fn located(flow: &Flow, job: &mut Job) -> bool {
     };
     let scoping = job.terms.scoping;
     let own = scoping.claims(&job.target.host, job.target.port, address);
-    job.claims = planned::claims(scoping, own, job.plan.as_deref());
+    job.claims = planned::claims(scoping, own, job.plan.as_deref(), job.wishes.scopes.as_ref());
     true
 }
 

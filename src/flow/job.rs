@@ -45,6 +45,8 @@ pub struct Job {
     pub upgrade: Option<OnUpgrade>,
     pub presence: Presence,
     pub client: Client,
+    /// How often it is its turn.
+    pub turn: Turn,
     /// What shares its pace.
     pub claims: Claims,
     /// What rules say of it; `None`: nothing.
@@ -61,6 +63,8 @@ pub struct Job {
 pub struct Limits {
     pub accepted: Tick,
     pub window_end: Tick,
+    /// The delay its client asked for ends.
+    pub not_before: Option<Tick>,
     /// The client's stated end.
     pub deadline: Option<Tick>,
     pub response_timeout: Duration,
@@ -144,9 +148,12 @@ impl Limits {
     ) -> Limits {
         let (window, response_timeout) = times(preset, configured, retry);
         let window = wishes.window.unwrap_or(window).min(retry.window_max);
+        let delay = wishes.delay.filter(|delay| !delay.is_zero());
         Limits {
             accepted,
-            window_end: accepted + window,
+            not_before: delay.map(|delay| accepted + delay),
+            // What was asked for doesn't use the window up.
+            window_end: accepted + delay.unwrap_or_default() + window,
             deadline: wishes.deadline.map(|span| accepted + span),
             response_timeout: wishes.timeout.unwrap_or(response_timeout),
         }
@@ -159,7 +166,7 @@ impl Job {
         Ticket {
             claims: self.claims.clone(),
             client: self.client,
-            turn: Turn::default(),
+            turn: self.turn,
             accepted: self.limits.accepted,
             repeat: self.tries.attempts > 0,
             not_before: self.tries.not_before,
@@ -168,9 +175,15 @@ impl Job {
         }
     }
 
-    /// Whether what comes of it teaches the pace.
+    /// Whether what comes back teaches the pace, as far as its permit allows it.
     pub fn is_tracked(&self) -> bool {
-        self.preset != Preset::Off && self.plan.as_ref().is_none_or(|plan| plan.track)
+        self.wishes.track.unwrap_or_else(|| self.plan.as_ref().is_none_or(|plan| plan.track))
+    }
+
+    /// Whether its next attempt goes past the pace: its first, if its client may ask for that.
+    /// Repeats wait like any other's.
+    pub fn bypasses(&self) -> bool {
+        self.preset == Preset::Off || (self.wishes.bypass == Some(true) && self.tries.attempts == 0)
     }
 
     /// What verdicts on its attempts go by; `text` is an answer's body, as far as it is there.

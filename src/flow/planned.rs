@@ -13,6 +13,7 @@ use crate::pace::scope::{Host, Scope};
 use crate::policy::plan::{Failure, Plan, Said};
 use crate::policy::rules::facts::{Facts, ResponseFacts};
 use crate::policy::scoping::Scoping;
+use crate::policy::wishes::AskedScopes;
 use http::{HeaderMap, StatusCode, Uri, request};
 
 /// What rules say of a request whose head is ready to travel. Without any rule: one branch.
@@ -49,11 +50,32 @@ pub fn foreseen(terms: &Terms, url: &Uri, host: &Host) -> (Vec<String>, Claims) 
     let own = terms.scoping.claims(host, facts.port, None);
     let applying = terms.rules.applying(&facts);
     let names = applying.iter().map(|rule| terms.rules.name(*rule).to_owned());
-    (names.collect(), claims(terms.scoping, own, terms.rules.plan(&facts).as_ref()))
+    (names.collect(), claims(terms.scoping, own, terms.rules.plan(&facts).as_ref(), None))
 }
 
-/// The scopes of a request: its own, what a plan puts in their place, or both.
-pub fn claims(scoping: Scoping, own: Claims, plan: Option<&Plan>) -> Claims {
+/// The scopes of a request: its own, what a plan puts in their place, or both; and those it asks for
+/// itself.
+pub fn claims(
+    scoping: Scoping,
+    own: Claims,
+    plan: Option<&Plan>,
+    asked: Option<&AskedScopes>,
+) -> Claims {
+    let planned = by_plan(scoping, own, plan);
+    let Some(AskedScopes { adds, learn, names }) = asked else { return planned };
+    let named = names.iter().filter_map(|(name, amount)| {
+        let (scope, cost) = (Scope::named(name).ok()?, Cost::new(*amount)?);
+        Some(Asked { scope, cost, learns: *learn })
+    });
+    let mut named = named.peekable();
+    let planned =
+        planned.iter().filter(|_| *adds || named.peek().is_none()).cloned().collect::<Vec<_>>();
+    let mut claims = Claims::new(planned.into_iter().chain(named)).expect("its own, or a name");
+    scoping.choose_learners(&mut claims);
+    claims
+}
+
+fn by_plan(scoping: Scoping, own: Claims, plan: Option<&Plan>) -> Claims {
     let Some(plan) = plan else { return own };
     let cost = |amount: f64| Cost::new(amount).unwrap_or(Cost::ONE);
     let own = own.iter().map(|asked| Asked { cost: cost(plan.cost), ..asked.clone() });
@@ -148,7 +170,7 @@ mod tests {
     fn check(plan: Plan, want: &[(&str, f64, bool)]) {
         let (scoping, host) = (Scoping::default(), Host::parse("books.toscrape.com"));
         let own = scoping.claims(&host.expect("a name"), 443, None);
-        let claims = claims(scoping, own, Some(&plan));
+        let claims = claims(scoping, own, Some(&plan), None);
         let found: Vec<_> = claims
             .iter()
             .map(|asked| (asked.scope.as_str(), asked.cost.amount(), asked.learns))

@@ -4,6 +4,7 @@ use crate::flow::presence::Presence;
 use crate::net::headers::refusal::Refusal;
 use crate::net::headers::target::{Known, RequestTarget, Tunnel};
 use crate::pace::scope::Client;
+use crate::pace::turn::Weight;
 use crate::policy::wishes::Wishes;
 use crate::sync::{Mutex, lock};
 use std::net::SocketAddr;
@@ -58,6 +59,8 @@ pub struct Inside {
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub client: Client,
+    /// Of its turns, among other clients'.
+    pub weight: Weight,
     pub label: Option<Arc<str>>,
     pub wishes: Arc<Wishes>,
 }

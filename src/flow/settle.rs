@@ -63,18 +63,18 @@ pub fn settle(flow: &Flow, job: &mut Job, attempted: Attempted) -> Course {
             return Course::GiveUp(late(job));
         }
         Came::Whole(Whole { parts, body, .. }) => {
-            answered(flow, job, (parts.status, &parts.headers), body)
+            answered(flow, job, &permit, (parts.status, &parts.headers), body)
         }
         Came::Flowing { parts, first, .. } => {
-            answered(flow, job, (parts.status, &parts.headers), first)
+            answered(flow, job, &permit, (parts.status, &parts.headers), first)
         }
         Came::Switched(response) => {
-            answered(flow, job, (response.status(), response.headers()), b"")
+            answered(flow, job, &permit, (response.status(), response.headers()), b"")
         }
         Came::Fault(fault) => Meant {
             judged: judge(flow, job, &Outcome::Fault(fault), None, b""),
             status: None,
-            tracked: job.is_tracked(),
+            tracked: permit.teaches(),
         },
     };
     let Meant { judged, .. } = &meant;
@@ -107,12 +107,18 @@ struct Meant {
 }
 
 /// `text` is the answer's body, as far as it is there.
-fn answered(flow: &Flow, job: &Job, head: (StatusCode, &HeaderMap), text: &[u8]) -> Meant {
+fn answered(
+    flow: &Flow,
+    job: &Job,
+    permit: &Permit,
+    head: (StatusCode, &HeaderMap),
+    text: &[u8],
+) -> Meant {
     let (status, headers) = head;
     let answer = Answer { status, headers, arrived: flow.clock.wall() };
     let said = planned::said(flow, job, status, headers);
     let untracked = said.as_ref().is_some_and(|said| said.untracked);
-    let tracked = job.is_tracked() && !untracked;
+    let tracked = permit.teaches() && !untracked;
     let said = said.and_then(|said| StatusCode::from_u16(said.status?).ok());
     let judged = judge(flow, job, &Outcome::Answer(answer), said, text);
     Meant { judged, status: Some(said.unwrap_or(status)), tracked }

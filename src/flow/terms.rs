@@ -16,10 +16,12 @@ use crate::net::headers::request::HeadLimits;
 use crate::net::pool::Pool;
 use crate::net::target::Target;
 use crate::pace::scope::Host;
+use crate::pace::turn::Weight;
 use crate::policy::access::{Admission, Destinations, Refusal};
 use crate::policy::rules::Rules;
 use crate::policy::scoping::Scoping;
 use arc_swap::ArcSwap;
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -45,6 +47,8 @@ pub struct Terms {
     pub warn_held: usize,
     /// What the configuration changes in the table of verdicts.
     pub verdicts: Amendments,
+    /// How often it is a labelled client's turn, where not once a round.
+    pub weights: Arc<HashMap<String, Weight>>,
     /// Which requests go by what.
     pub rules: Arc<Rules>,
     /// What shares a pace where nothing else is said.

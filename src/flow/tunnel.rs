@@ -224,7 +224,7 @@ async fn hold(
     let ticket = Ticket {
         claims: scoping.claims(host, connect.target.port, address),
         client: connect.caller.client,
-        turn: Turn::default(),
+        turn: Turn { weight: connect.caller.weight, ..Turn::default() },
         accepted: connect.accepted,
         repeat: false,
         not_before: None,

@@ -16,6 +16,7 @@ use crate::net::body::Budget;
 use crate::net::headers::via::Pseudonym;
 use crate::net::room::Room;
 use crate::pace::scope::{Client, Host};
+use crate::pace::turn::Weight;
 use crate::policy::wishes::Wishes;
 use crate::state::gate::Gate;
 use crate::state::permit::Permit;
@@ -130,7 +131,8 @@ impl Flow {
     /// A client that says nothing of itself.
     pub fn anonymous(&self, address: IpAddr) -> Caller {
         let wishes = self.no_wishes.clone();
-        Caller { client: Client::new(address, None), label: None, wishes }
+        let client = Client::new(address, None);
+        Caller { client, weight: Weight::default(), label: None, wishes }
     }
 
     /// Counts how long an attempt's connection and answer took.

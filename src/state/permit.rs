@@ -116,6 +116,17 @@ impl Permit {
         self.parts().find(|part| part.learns).map_or(&self.first.scope, |part| &part.scope)
     }
 
+    /// The same, and what the attempt comes to teaches nothing.
+    pub fn untaught(mut self) -> Permit {
+        self.teaches = false;
+        self
+    }
+
+    /// Whether it teaches its scopes.
+    pub fn teaches(&self) -> bool {
+        self.teaches
+    }
+
     /// An attempt was made: the start stands from here on.
     pub fn mark_used(&mut self) {
         self.used = true;

@@ -62,6 +62,7 @@ mod waits;
 mod weak;
 mod weight;
 mod window;
+mod wishes;
 mod words;
 #[expect(dead_code, reason = "a stage has more props than the plays of the day use")]
 mod world;

@@ -226,6 +226,11 @@ fn what_cant_be_obeyed_is_a_400_that_says_what_is_expected() {
         ("Pace-Preset: fast", "pace-preset"),
         ("Pace-Debug: perhaps", "pace-debug"),
         ("Pace-Tag: a b", "pace-tag"),
+        ("Pace-Delay: soon", "pace-delay"),
+        ("Pace-Track: perhaps", "pace-track"),
+        ("Pace-Bypass: please", "pace-bypass"),
+        ("Pace-Scope: a b", "pace-scope"),
+        ("Pace-Scope: a;n=x", "pace-scope"),
         ("Proxy-Authorization: Bearer abc", "Proxy-Authorization"),
         ("Proxy-Authorization: Basic !", "Proxy-Authorization"),
         // a;dedline=3:x

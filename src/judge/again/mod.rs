@@ -100,8 +100,13 @@ pub fn next(
     if let Some(why) = barred(verdict, status, standing, bounds, wish) {
         return Next::GiveUp(why);
     }
-    // A pause holds the whole scope, this request in its line with the others.
-    let own = if verdict.pause.is_some() { None } else { own_wait(standing, bounds) };
+    // A pause holds the whole scope, this request in its line with the others; one that the scope
+    // was not told of the request waits out by itself.
+    let own = match verdict.pause {
+        Some(_) if standing.scope_waits => None,
+        Some(pause) => Some(pause),
+        None => own_wait(standing, bounds),
+    };
     let not_before = own.map(|wait| standing.now + wait);
     let start = standing.now + verdict.pause.or(own).unwrap_or_default();
     if start >= standing.window_end {

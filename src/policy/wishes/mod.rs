@@ -5,20 +5,26 @@
 //! preferences are (RFC 7240 §2). Unknown options of a proxy user are errors: nobody else reads
 //! them.
 
+mod control;
 #[cfg(test)]
 mod tests;
+mod words;
 
-use crate::judge::again::{After, Wish};
-use crate::judge::verdict::Class;
+use crate::judge::again::Wish;
 use crate::policy::preset::Preset;
 use crate::policy::user::ProxyUser;
+use crate::policy::wishes::control::{Control, PRIORITY};
+use crate::policy::wishes::words::{
+    MOST, NUMBER_BYTES, RETRY, SCOPES_WANTED, SECONDS, TAG, apart, retry, scopes, seconds, tag,
+    urgency, yes_or_no,
+};
 use http::HeaderMap;
 use http::header::HeaderValue;
 use std::fmt;
 use std::time::Duration;
 
 /// What was asked for. `None`: nothing said, the next source decides.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wishes {
     pub preset: Option<Preset>,
     /// From the request's acceptance: nothing of the request outlives it.
@@ -33,6 +39,26 @@ pub struct Wishes {
     pub tag: Option<String>,
     /// `Pace-Status` on the answer in any case.
     pub debug: Option<bool>,
+    /// Not before so long after its acceptance. Once: its repeats don't wait for it again.
+    pub delay: Option<Duration>,
+    /// Whether what comes back teaches the pace.
+    pub track: Option<bool>,
+    /// Its first attempt goes past the pace.
+    pub bypass: Option<bool>,
+    pub scopes: Option<AskedScopes>,
+    /// 0 to 7, the most urgent first (RFC 9218 §4.1): among the client's own requests.
+    pub urgency: Option<u8>,
+}
+
+/// The scopes a request asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AskedScopes {
+    /// Beside those it has anyway; else in their place.
+    pub adds: bool,
+    /// Whether they learn from what comes back.
+    pub learn: bool,
+    /// Names, and what it spends in each.
+    pub names: Vec<(String, f64)>,
 }
 
 /// A control that can't be obeyed: what, where, and what was expected. A 400.
@@ -57,11 +83,17 @@ impl Wishes {
     pub fn of_headers(headers: &HeaderMap) -> Result<Wishes, BadWish> {
         let mut wishes = Wishes::default();
         // Nearly all requests wish for nothing: one look at the names, not a search for each.
-        let steers = |name: &str| name.starts_with("pace-") || name == PREFER;
+        let steers = |name: &str| name.starts_with("pace-") || name == PREFER || name == PRIORITY;
         if !headers.keys().any(|name| steers(name.as_str())) {
             return Ok(wishes);
         }
         for control in Control::ALL {
+            if control == Control::Priority {
+                // It isn't ours alone: one that can't be read is ignored (RFC 9218 §4).
+                let lines = headers.get_all(PRIORITY).iter().filter_map(|it| it.to_str().ok());
+                wishes.urgency = lines.filter_map(urgency).next_back();
+                continue;
+            }
             let mut lines = headers.get_all(control.field()).iter();
             let Some(line) = lines.next() else { continue };
             let text = String::from_utf8_lossy(line.as_bytes());
@@ -81,7 +113,7 @@ impl Wishes {
     /// What the options of a proxy user ask for.
     pub fn of_user(user: &ProxyUser) -> Result<Wishes, BadWish> {
         let mut wishes = Wishes::default();
-        for (key, value) in &user.options {
+        for (key, value) in &joined(&user.options) {
             let Some(control) = Control::ALL.into_iter().find(|c| c.option() == key) else {
                 return Err(bad("proxy user", key, OPTIONS));
             };
@@ -103,12 +135,18 @@ impl Wishes {
             retry: self.retry.or(other.retry),
             tag: self.tag.or(other.tag),
             debug: self.debug.or(other.debug),
+            delay: self.delay.or(other.delay),
+            track: self.track.or(other.track),
+            bypass: self.bypass.or(other.bypass),
+            scopes: self.scopes.or(other.scopes),
+            urgency: self.urgency.or(other.urgency),
         }
     }
 
     /// What of it is granted. Nobody gets a window over `window_max`. A client that isn't trusted
-    /// may make things politer, not faster: it can't switch the pace off, nor cut attempts so short
-    /// (below `shortest_timeout`) that its own haste would climb as the site's time-outs.
+    /// may make things politer, not faster: it can't switch the pace off or pass it, leave the scopes
+    /// it has or teach others, keep its failures to itself, nor cut attempts so short (below
+    /// `shortest_timeout`) that its own haste would climb as the site's time-outs.
     pub fn granted(
         mut self,
         trusted: bool,
@@ -116,9 +154,13 @@ impl Wishes {
         shortest_timeout: Duration,
     ) -> Wishes {
         self.window = self.window.map(|window| window.min(window_max));
+        self.delay = self.delay.map(|delay| delay.min(window_max));
+        self.scopes.iter_mut().for_each(|scopes| scopes.learn = trusted);
         if trusted {
             return self;
         }
+        self.scopes.iter_mut().for_each(|scopes| scopes.adds = true);
+        (self.track, self.bypass) = (None, None);
         self.preset = self.preset.filter(|preset| *preset != Preset::Off);
         self.timeout = self.timeout.map(|timeout| timeout.max(shortest_timeout));
         self
@@ -135,49 +177,14 @@ impl Wishes {
             }
             Control::Retry => self.retry = Some(retry(text).ok_or(RETRY)?),
             Control::Tag => self.tag = Some(tag(text).ok_or(TAG)?),
-            Control::Debug => self.debug = Some(yes_or_no(text).ok_or("yes or no")?),
+            Control::Debug => self.debug = Some(yes_or_no(text).ok_or(YES_OR_NO)?),
+            Control::Delay => self.delay = Some(seconds(text).ok_or(SECONDS)?),
+            Control::Track => self.track = Some(yes_or_no(text).ok_or(YES_OR_NO)?),
+            Control::Bypass => self.bypass = Some(yes_or_no(text).ok_or(YES_OR_NO)?),
+            Control::Scope => self.scopes = Some(scopes(text).ok_or(SCOPES_WANTED)?),
+            Control::Priority => self.urgency = Some(urgency(text).ok_or(PRIORITIES)?),
         }
         Ok(())
-    }
-}
-
-/// The controls, each a field and an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Control {
-    Preset,
-    Deadline,
-    Window,
-    Timeout,
-    Retry,
-    Tag,
-    Debug,
-}
-
-impl Control {
-    const ALL: [Control; 7] = [
-        Control::Preset,
-        Control::Deadline,
-        Control::Window,
-        Control::Timeout,
-        Control::Retry,
-        Control::Tag,
-        Control::Debug,
-    ];
-
-    const fn field(self) -> &'static str {
-        match self {
-            Control::Preset => "pace-preset",
-            Control::Deadline => "pace-deadline",
-            Control::Window => "pace-window",
-            Control::Timeout => "pace-timeout",
-            Control::Retry => "pace-retry",
-            Control::Tag => "pace-tag",
-            Control::Debug => "pace-debug",
-        }
-    }
-
-    fn option(self) -> &'static str {
-        self.field().trim_start_matches("pace-")
     }
 }
 
@@ -186,81 +193,25 @@ fn bad(place: &str, text: &str, want: &'static str) -> BadWish {
     BadWish { place: place.to_owned(), text: shown, want }
 }
 
-/// Seconds, with decimals: no sign, no exponent, no unit.
-fn seconds(text: &str) -> Option<Duration> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    if text.len() > NUMBER_BYTES || !digits(whole) || !digits(part) {
-        return None;
-    }
-    let value: f64 = text.parse().ok()?;
-    Some(Duration::try_from_secs_f64(value).unwrap_or(MOST).min(MOST))
-}
-
-fn retry(text: &str) -> Option<Wish> {
-    if text.eq_ignore_ascii_case("off") {
-        return Some(Wish { extra: Some(0), only: Vec::new() });
-    }
-    let mut wish = Wish::default();
-    for word in text.split(',').map(str::trim) {
-        match after(word) {
-            Some(after) => wish.only.extend(after),
-            None if wish.extra.is_none() => wish.extra = Some(extra_attempts(word)?),
-            None => return None,
+/// The options, with what a semicolon within a list of scopes has parted put together again.
+fn joined(options: &[(String, String)]) -> Vec<(String, String)> {
+    let mut all: Vec<(String, String)> = Vec::with_capacity(options.len());
+    for (key, value) in options {
+        match all.last_mut() {
+            Some((last, scopes)) if last == Control::Scope.option() && key == "n" => {
+                scopes.push_str(";n=");
+                scopes.push_str(value);
+            }
+            Some(_) | None => all.push((key.clone(), value.clone())),
         }
     }
-    (wish.only.len() <= LIST).then_some(wish)
-}
-
-fn extra_attempts(word: &str) -> Option<u32> {
-    let short = (1..=2).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_digit());
-    if short { word.parse().ok() } else { None }
-}
-
-/// `429`, `500-504`, `5xx`, the name of a class, or `timeout` for both kinds.
-fn after(word: &str) -> Option<Vec<After>> {
-    let word = word.to_ascii_lowercase();
-    if word == "timeout" {
-        return Some([Class::ConnectTimeout, Class::ResponseTimeout].map(After::Class).to_vec());
-    }
-    if let Some(class) = Class::ALL.into_iter().find(|class| class.word() == word) {
-        return Some(vec![After::Class(class)]);
-    }
-    let (first, last) = match word.strip_suffix("xx") {
-        Some(hundreds) => (format!("{hundreds}00"), format!("{hundreds}99")),
-        None => match word.split_once('-') {
-            Some((first, last)) => (first.trim().to_owned(), last.trim().to_owned()),
-            None => (word.clone(), word),
-        },
-    };
-    let (first, last) = (status(&first)?, status(&last)?);
-    (first <= last).then(|| vec![After::Status(first, last)])
-}
-
-fn status(text: &str) -> Option<u16> {
-    let three = text.len() == 3 && text.bytes().all(|b| b.is_ascii_digit());
-    if three { text.parse().ok().filter(|status| *status >= 100) } else { None }
-}
-
-fn tag(text: &str) -> Option<String> {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.:/@+#".contains(&b);
-    let fits = (1..=TAG_BYTES).contains(&text.len());
-    (fits && text.bytes().all(plain)).then(|| text.to_owned())
-}
-
-fn yes_or_no(text: &str) -> Option<bool> {
-    let is = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
-    match (is(&["yes", "true", "on", "1", "?1"]), is(&["no", "false", "off", "0", "?0"])) {
-        (true, _) => Some(true),
-        (false, true) => Some(false),
-        (false, false) => None,
-    }
+    all
 }
 
 /// The first `wait` preference (RFC 7240 §4.3); a bad one is ignored like an unknown one.
 fn prefer_wait(headers: &HeaderMap) -> Option<u64> {
     let lines = headers.get_all(PREFER).iter().filter_map(|line: &HeaderValue| line.to_str().ok());
-    lines.flat_map(preferences).find_map(|preference| {
+    lines.flat_map(apart).find_map(|preference| {
         let named = preference.split(';').next()?;
         let (name, value) = named.split_once('=')?;
         let value = value.trim().trim_matches('"');
@@ -270,27 +221,11 @@ fn prefer_wait(headers: &HeaderMap) -> Option<u64> {
     })
 }
 
-/// Splits at commas outside of quotes.
-fn preferences(line: &str) -> impl Iterator<Item = &str> {
-    let mut quoted = false;
-    line.split(move |c| {
-        quoted ^= c == '"';
-        c == ',' && !quoted
-    })
-}
-
 const PREFER: &str = "prefer";
-const SECONDS: &str = "seconds, like 30 or 2.5";
 const PRESETS: &str = "transparent, interactive, archive, api or off";
-const RETRY: &str = "off, a number of extra attempts under 100, or what to repeat after, like \
-     429, 5xx, 500-504, timeout or the name of a class";
-const TAG: &str = "1 to 64 letters, digits or any of -_.:/@+#";
-const OPTIONS: &str = "one of preset, deadline, window, timeout, retry, tag, debug";
-/// Nothing is asked for that lasts longer: a day.
-const MOST: Duration = Duration::from_secs(86_400);
-const NUMBER_BYTES: usize = 32;
-const TAG_BYTES: usize = 64;
-/// So many things to repeat after.
-const LIST: usize = 32;
+const YES_OR_NO: &str = "yes or no";
+const PRIORITIES: &str = "an urgency from u=0 to u=7";
+const OPTIONS: &str = "one of preset, deadline, window, timeout, retry, tag, debug, delay, track, \
+     bypass, scope, priority";
 /// So much of a bad value is shown.
 const SHOWN: usize = 60;

@@ -1,6 +1,8 @@
 //! Controls from both sources, good and bad.
 
 use super::*;
+use crate::judge::again::After;
+use crate::judge::verdict::Class;
 use http::HeaderName;
 
 fn read(lines: &[(&str, &str)]) -> Result<Wishes, BadWish> {
@@ -96,6 +98,55 @@ fn words_are_read_in_any_case_and_others_are_errors() {
 }
 
 #[test]
+fn scopes_are_names_with_amounts() {
+    let asked = |adds, names: &[(&str, f64)]| {
+        let names = names.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect();
+        Wishes { scopes: Some(AskedScopes { adds, learn: false, names }), ..Wishes::default() }
+    };
+    check("Pace-Scope", "api", asked(false, &[("api", 1.0)]));
+    check("Pace-Scope", "api , Users", asked(false, &[("api", 1.0), ("Users", 1.0)]));
+    check("Pace-Scope", "cost;n=2.5, api", asked(false, &[("cost", 2.5), ("api", 1.0)]));
+    check("Pace-Scope", "+api, b; n=0", asked(true, &[("api", 1.0), ("b", 0.0)]));
+    check("Pace-Scope", "shop.example/slow", asked(false, &[("shop.example/slow", 1.0)]));
+    let bad =
+        ["", ",", "a,", "a b", "+", "a;n", "a;n=-1", "a;n=1e3", "a;m=1", "a;n=1;n=2", "\"a\""];
+    bad.iter().for_each(|bad| check_bad("pace-scope", bad));
+    check_bad("pace-scope", "a;n=9999999999999");
+    check_bad("pace-scope", &"a".repeat(201));
+    check_bad("pace-scope", &["a"; 9].join(","));
+}
+
+#[test]
+fn a_delay_tracking_and_a_way_past_the_pace_are_asked_for() {
+    check("Pace-Delay", "2.5", Wishes { delay: secs(2.5), ..Wishes::default() });
+    check_bad("pace-delay", "-1");
+    check("Pace-Track", "no", Wishes { track: Some(false), ..Wishes::default() });
+    check("Pace-Bypass", "?1", Wishes { bypass: Some(true), ..Wishes::default() });
+    check_bad("pace-track", "perhaps");
+    check_bad("pace-bypass", "");
+}
+
+#[test]
+fn an_urgency_is_read_and_a_bad_one_is_ignored() {
+    for (text, want) in [
+        ("u=0", Some(0)),
+        ("i, u=7", Some(7)),
+        ("u=5;x=1, i=?0", Some(5)),
+        ("u=1, u=2", Some(2)),
+        ("x=\"u=1, u=2\"", None),
+        ("u=8", None),
+        ("u=-1", None),
+        ("u=10", None),
+        ("u=1.5", None),
+        ("U=1", None),
+        ("u", None),
+        ("", None),
+    ] {
+        check("Priority", text, Wishes { urgency: want, ..Wishes::default() });
+    }
+}
+
+#[test]
 fn a_control_stands_once_and_unknown_ones_are_ignored() {
     let twice = read(&[("pace-deadline", "5"), ("pace-deadline", "6")]).expect_err("twice");
     assert_eq!(twice.place, "pace-deadline");
@@ -111,6 +162,11 @@ fn a_proxy_user_says_the_same_in_options() {
     assert_eq!(wishes.retry.unwrap().extra, Some(2));
     assert_eq!(of("nightly").unwrap(), Wishes::default());
     assert_eq!(of("nightly;deadline=soon").unwrap_err().place, "proxy user, option deadline");
+    let wishes = of("nightly;scope=cost;n=2.5,api;delay=3;priority=u=1;track=no").unwrap();
+    let names = vec![("cost".to_owned(), 2.5), ("api".to_owned(), 1.0)];
+    assert_eq!(wishes.scopes, Some(AskedScopes { names, ..AskedScopes::default() }));
+    assert_eq!((wishes.delay, wishes.urgency, wishes.track), (secs(3.0), Some(1), Some(false)));
+    assert!(of("nightly;priority=high").is_err() && of("nightly;n=2").is_err());
     let unknown = of("nightly;dedline=3").unwrap_err();
     assert_eq!((&*unknown.place, &*unknown.text), ("proxy user", "dedline"));
 }
@@ -136,6 +192,22 @@ fn who_is_not_trusted_gets_what_is_politer_only() {
     assert_eq!((trusted.preset, trusted.timeout), (Some(Preset::Off), secs(0.1)));
     assert_eq!((stranger.preset, stranger.timeout), (None, secs(5.0)));
     assert_eq!((trusted.window, stranger.window), (secs(3600.0), secs(3600.0)));
+    let asked = [
+        ("pace-scope", "api"),
+        ("pace-track", "no"),
+        ("pace-bypass", "yes"),
+        ("pace-delay", "9999"),
+        ("priority", "u=0"),
+    ];
+    let granted =
+        |trusted| read(&asked).unwrap().granted(trusted, Duration::from_secs(60), Duration::ZERO);
+    let (trusted, stranger) = (granted(true), granted(false));
+    let scopes = |wishes: &Wishes| wishes.scopes.as_ref().map(|it| (it.adds, it.learn));
+    assert_eq!((scopes(&trusted), scopes(&stranger)), (Some((false, true)), Some((true, false))));
+    assert_eq!((trusted.track, trusted.bypass), (Some(false), Some(true)));
+    assert_eq!((stranger.track, stranger.bypass), (None, None));
+    assert_eq!((trusted.delay, stranger.delay), (secs(60.0), secs(60.0)));
+    assert_eq!((trusted.urgency, stranger.urgency), (Some(0), Some(0)), "it is its own line");
 }
 
 #[test]
