@@ -23,6 +23,7 @@ use crate::config::settings::{Config, PublicPart};
 use crate::flow::hold::waits;
 use crate::flow::journal::Journal;
 use crate::flow::planned;
+use crate::flow::remembered::Remembered;
 use crate::flow::robots::Known;
 use crate::flow::terms::Current;
 use crate::flow::works::{Flow, Local};
@@ -247,6 +248,7 @@ fn assemble(
         crowded: Mutex::default(),
         robots: Known::default(),
         named: Mutex::default(),
+        remembered: Remembered::default(),
         ca_file,
         no_wishes: Arc::default(),
         journal,

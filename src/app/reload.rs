@@ -127,6 +127,7 @@ pub(in crate::app) fn terms(config: &Config, own: &[SocketAddr], pool: Pool) -> 
         via: config.via,
         destinations: destinations(config, own),
         admission: Admission::new(config.clients.clone().unwrap_or_default()),
+        patience: config.patience,
         warn_held: config.warn_held,
         verdicts: config.verdicts.clone(),
         weights: config.weights.clone(),

@@ -16,6 +16,7 @@ use crate::flow::settings::{
     ControlHeaders, Preset, ResponseHeaders, Retry, Share, Unsafe, Via, WindowClose,
 };
 use crate::net::settings::Roots;
+use crate::policy::patience::Patience;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,6 +65,8 @@ fn doors(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     ];
     let parse = |node: &Node| value::word(node, &whose);
     top.read("control_headers", &mut config.control_headers, parse, report);
+    let words = [("learn", Patience::Learn), ("enforce", Patience::Enforce)];
+    top.read("patience", &mut config.patience, |node| value::word(node, &words), report);
     let which = [
         ("minimal", ResponseHeaders::Minimal),
         ("full", ResponseHeaders::Full),

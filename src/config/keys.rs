@@ -15,6 +15,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "preset",
             "clients",
             "control_headers",
+            "patience",
             "response_headers",
             "via",
             "proxy_name",

@@ -11,6 +11,7 @@ use crate::net::settings::{Destinations, Reach, Resolve, Roots};
 use crate::pace::rules::PaceRules;
 use crate::pace::scope::Scope;
 use crate::pace::turn::Weight;
+use crate::policy::patience::Patience;
 use crate::policy::rules::Rules;
 use crate::policy::scoping::Scoping;
 use crate::state::limits::Limits;
@@ -63,6 +64,8 @@ pub struct Config {
     /// `retry_after.profiles`.
     pub profiles: Profiles,
     pub robots: Robots,
+    /// What is done with how long a client waits.
+    pub patience: Patience,
     /// One line in the log when more requests than this are held.
     pub warn_held: usize,
     /// How long attempts under way may go on after the order to stop.
@@ -172,6 +175,7 @@ impl Default for Config {
             rules: Arc::default(),
             profiles: Profiles::default(),
             robots: Robots::default(),
+            patience: Patience::Learn,
             warn_held: 500,
             shutdown_grace: Duration::from_secs(25),
             metrics_host_limit: 200,

@@ -182,9 +182,9 @@ error: `retry.unsafe` must be one of `never`, `always`, not `allways`
 error: unknown key `banana`
   --> pace.yaml:7:1
 7 | banana: 1
-  | ^^^^^^ known here: listen, admin, certs, state_file, preset, clients, control_headers, response_headers, via, \
-  proxy_name, resolve, pace, backoff, retry, retry_after, verdicts, tunnel, scopes, robots, rules, limits, warn, tls, \
-  destinations, shutdown, metrics, log
+  | ^^^^^^ known here: listen, admin, certs, state_file, preset, clients, control_headers, patience, \
+  response_headers, via, proxy_name, resolve, pace, backoff, retry, retry_after, verdicts, tunnel, scopes, robots, \
+  rules, limits, warn, tls, destinations, shutdown, metrics, log
 error: `robots.obey` is not built yet in this version
   --> pace.yaml:8:10
 8 | robots: {obey: true}

@@ -275,9 +275,12 @@ fn job(
         method: parts.method.clone(),
         path: parts.uri.path_and_query().cloned(),
         peer: session.peer,
+        client: caller.client,
+        agent: parts.headers.get(USER_AGENT).cloned(),
         label: caller.label,
         tag: wishes.tag.as_deref().map(Arc::from),
         accepted,
+        seat: accepted,
     };
     Job {
         terms,

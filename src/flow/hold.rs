@@ -5,16 +5,18 @@ use crate::clock::Tick;
 use crate::flow::ending::{Case, Ending};
 use crate::flow::job::Job;
 use crate::flow::planned;
+use crate::flow::record::seconds;
 use crate::flow::settings::WindowClose;
 use crate::flow::works::Flow;
 use crate::metrics::host::HoldMark;
 use crate::metrics::labels::{Reason, Waits};
 use crate::pace::decide as pace;
 use crate::pace::scope::{Host, Scope};
+use crate::policy::patience::Patience;
 use crate::state::hold::Hold;
 use crate::state::ledger;
 use crate::state::permit::Permit;
-use crate::state::ticket::{Bound, Refusal};
+use crate::state::ticket::{Bound, Refusal, Ticket};
 use std::time::Duration;
 
 /// How a claim ended.
@@ -46,10 +48,12 @@ pub async fn claim(flow: &Flow, job: &mut Job) -> Held {
     {
         return Held::Left;
     }
-    let ticket = job.ticket();
-    match flow.gate.try_claim(&ticket, flow.clock.now()) {
+    match flow.gate.try_claim(&job.ticket(), flow.clock.now()) {
         Some(permit) => Held::Go(permit),
-        None => Box::pin(wait(flow, job, flow.gate.claim(ticket))).await,
+        None => {
+            let ticket = remembering(flow, job);
+            Box::pin(wait(flow, job, flow.gate.claim(ticket))).await
+        }
     }
 }
 
@@ -67,11 +71,31 @@ async fn located(flow: &Flow, job: &mut Job) -> bool {
     true
 }
 
+/// Its place in the line, with what is remembered of its client: a seat that was kept; and how long
+/// that waits, which only ever refuses what could not be in time.
+fn remembering(flow: &Flow, job: &mut Job) -> Ticket {
+    let now = flow.clock.now();
+    if job.tries.attempts == 0 {
+        let seat = flow.remembered.seat(&job.trip.facts, now);
+        job.trip.facts.seat = seat.unwrap_or(job.trip.facts.seat);
+    }
+    let mut ticket = job.ticket();
+    if job.terms.patience == Patience::Enforce
+        && let Some(patience) = flow.remembered.patience(&job.trip.facts, now)
+    {
+        let end = job.limits.accepted + patience;
+        if ticket.deadline.is_none_or(|deadline| end < deadline) {
+            (ticket.deadline, job.tries.patience) = (Some(end), Some(patience));
+        }
+    }
+    ticket
+}
+
 async fn wait(flow: &Flow, job: &mut Job, hold: Hold) -> Held {
     let Some(reason) = hold.reason().map(reason) else {
         return match hold.await {
             Ok(permit) => Held::Go(permit),
-            Err(refusal) => Held::Over(refused(flow, &job.target.host, &refusal)),
+            Err(refusal) => Held::Over(sent_away(flow, job, &refusal)),
         };
     };
     job.trip.hold_began(hold.since().unwrap_or(job.limits.accepted), reason);
@@ -146,7 +170,7 @@ async fn in_line(flow: &Flow, job: &Job, hold: &mut Hold) -> Held {
             biased;
             claimed = &mut *hold => return match claimed {
                 Ok(permit) => Held::Go(permit),
-                Err(refusal) => Held::Over(refused(flow, &job.target.host, &refusal)),
+                Err(refusal) => Held::Over(sent_away(flow, job, &refusal)),
             },
             () = job.presence.left(job.fin_while_held()) => return Held::Left,
             () = flow.clock.sleep_until(end(job, closing)) => match at_end(flow, job) {
@@ -202,6 +226,26 @@ fn never_sent(flow: &Flow, host: &Host, what: &str) -> Ending {
     Ending::new(Case::Infeasible, text).after(pace)
 }
 
+/// The same for a request: its seat is kept, where it may come back for it.
+fn sent_away(flow: &Flow, job: &Job, refusal: &Refusal) -> Ending {
+    let host = &job.target.host;
+    let (wait, patience) = match refusal {
+        Refusal::Infeasible { retry_after } => (Some(*retry_after), job.tries.patience),
+        Refusal::LineFull { retry_after, .. } => (Some(*retry_after), None),
+        Refusal::PausedBeyondWindow { .. } | Refusal::ShuttingDown | Refusal::WindowClosed => {
+            (None, None)
+        }
+    };
+    if let Some(wait) = wait {
+        flow.remembered.keep_seat(&job.trip.facts, wait, flow.clock.now());
+    }
+    let ending = refused(flow, host, refusal);
+    let Some(patience) = patience else { return ending };
+    let patience = seconds(patience);
+    let what = format!("{host} has no slot within {patience} s, after which this client leaves");
+    Ending { what, advice: Some(IMPATIENT), ..ending }
+}
+
 /// The ending for a refusal of the gate.
 pub fn refused(flow: &Flow, host: &Host, refusal: &Refusal) -> Ending {
     match refusal {
@@ -230,5 +274,7 @@ pub fn refused(flow: &Flow, host: &Host, refusal: &Refusal) -> Ending {
     }
 }
 
+const IMPATIENT: &str = "Come back after Retry-After, or give the client a longer time-out: it has \
+    left after this time twice (`patience: enforce`).";
 /// How long a restart may take.
 const RESTART: Duration = Duration::from_secs(5);

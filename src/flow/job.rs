@@ -85,6 +85,8 @@ pub struct Tries {
     pub mark: Option<Mark>,
     pub others: Others,
     pub last: Option<LastAnswer>,
+    /// How long its client waits, if that is known and enforced.
+    pub patience: Option<Duration>,
 }
 
 /// The origin's last answer, kept in case there is no better one.
@@ -167,7 +169,7 @@ impl Job {
             claims: self.claims.clone(),
             client: self.client,
             turn: self.turn,
-            accepted: self.limits.accepted,
+            accepted: self.trip.facts.seat,
             repeat: self.tries.attempts > 0,
             not_before: self.tries.not_before,
             window_end: self.limits.window_end,

@@ -17,6 +17,7 @@ pub mod journal;
 pub mod planned;
 pub mod presence;
 pub mod record;
+pub mod remembered;
 pub mod reply;
 pub mod robots;
 pub mod serve;

@@ -5,9 +5,9 @@ use crate::flow::works::Flow;
 use crate::judge::outcome::Fault;
 use crate::metrics::labels::{Phase, Reason, RequestOutcome, Source, Waits};
 use crate::metrics::meter::{InFlight, RequestEnd};
-use crate::pace::scope::Host;
+use crate::pace::scope::{Client, Host};
 use http::uri::PathAndQuery;
-use http::{Method, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,9 +34,14 @@ pub struct Facts {
     pub method: Method,
     pub path: Option<PathAndQuery>,
     pub peer: SocketAddr,
+    pub client: Client,
+    /// Its program, as that calls itself.
+    pub agent: Option<HeaderValue>,
     pub label: Option<Arc<str>>,
     pub tag: Option<Arc<str>>,
     pub accepted: Tick,
+    /// Its place among its client's requests: its acceptance, or that of the request it is again.
+    pub seat: Tick,
 }
 
 impl Trip {
@@ -83,6 +88,10 @@ impl Trip {
     /// Bytes of an answer go out from now on.
     pub fn answer_began(&mut self) {
         self.phase = Phase::Answer;
+        if !self.waited().is_zero() {
+            let age = self.flow.clock.now().since(self.facts.accepted);
+            self.flow.remembered.stayed(&self.facts, age);
+        }
     }
 
     /// All it has waited.
@@ -149,6 +158,11 @@ impl Trip {
         if let Some(journal) = &self.flow.journal {
             journal.left();
         }
+        if self.phase != Phase::Answer {
+            self.flow.remembered.keep_seat(&self.facts, AGAIN, now);
+            let learnt = self.flow.remembered.left(&self.facts, patience, now);
+            learnt.into_iter().for_each(|learnt| self.impatient(learnt));
+        }
         self.close(RequestOutcome::ClientGone, None, Source::Proxy);
         if self.phase != Phase::Answer && self.flow.first_time(self.departure()) {
             let advice = format!(
@@ -166,6 +180,23 @@ impl Trip {
                 peer = %self.facts.peer.ip(),
                 phase = self.phase.word(),
                 "{advice}"
+            );
+        }
+    }
+
+    /// Says how long its client waits, now that it is known.
+    fn impatient(&self, patience: Duration) {
+        let agent = self.facts.agent.as_ref().map(|it| String::from_utf8_lossy(it.as_bytes()));
+        let agent = agent.as_deref().map_or("", bounded);
+        if self.flow.first_time(format!("patience of {agent} {}", self.departure())) {
+            tracing::info!(
+                host = self.facts.host.as_str(),
+                label = self.facts.label.as_deref(),
+                peer = %self.facts.peer.ip(),
+                agent,
+                patience = seconds(patience),
+                "a client leaves after the same time again: its time-out. With `patience: enforce` \
+                 what can't start before that is answered at once; said once per client, program and host"
             );
         }
     }
@@ -195,3 +226,5 @@ pub fn seconds(span: Duration) -> f64 {
 }
 
 const PATH_CHARACTERS: usize = 200;
+/// A client that left comes back within about so long, or not for this.
+const AGAIN: Duration = Duration::from_secs(60);

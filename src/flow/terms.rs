@@ -18,6 +18,7 @@ use crate::net::target::Target;
 use crate::pace::scope::Host;
 use crate::pace::turn::Weight;
 use crate::policy::access::{Admission, Destinations, Refusal};
+use crate::policy::patience::Patience;
 use crate::policy::rules::Rules;
 use crate::policy::scoping::Scoping;
 use arc_swap::ArcSwap;
@@ -44,6 +45,7 @@ pub struct Terms {
     pub destinations: Destinations,
     /// Who may connect.
     pub admission: Admission,
+    pub patience: Patience,
     pub warn_held: usize,
     /// What the configuration changes in the table of verdicts.
     pub verdicts: Amendments,

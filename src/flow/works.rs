@@ -5,6 +5,7 @@ use crate::clock::{Clock, Tick};
 use crate::flow::attempt::Timing;
 use crate::flow::journal::Journal;
 use crate::flow::record::seconds;
+use crate::flow::remembered::Remembered;
 use crate::flow::robots::Known;
 use crate::flow::session::Caller;
 use crate::flow::terms::Current;
@@ -67,6 +68,8 @@ pub struct Flow {
     pub robots: Known,
     /// What has been said once and needn't be again.
     pub named: Mutex<HashSet<String>>,
+    /// What is known of clients from their requests before.
+    pub remembered: Remembered,
     pub ca_file: PathBuf,
     pub no_wishes: Arc<Wishes>,
     /// `None` in ordinary service.

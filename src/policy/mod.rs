@@ -4,9 +4,12 @@
 
 pub mod access;
 pub mod domain;
+pub mod patience;
 pub mod plan;
 pub mod preset;
+pub mod recent;
 pub mod rules;
 pub mod scoping;
+pub mod seats;
 pub mod user;
 pub mod wishes;

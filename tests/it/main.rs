@@ -30,6 +30,7 @@ mod migration;
 mod once;
 mod operators;
 mod pages;
+mod patience;
 mod quotas_told;
 mod rebinding;
 mod reload;
