@@ -32,7 +32,7 @@ pub struct Settings {
     /// Folder of the CA.
     #[arg(long, global = true, value_name = "DIR")]
     pub certs: Option<PathBuf>,
-    /// How requests are treated: transparent, interactive, archive, api, off.
+    /// How requests are treated: transparent, interactive, archive, api, scrapy, strict, off.
     #[arg(long, global = true, value_name = "NAME")]
     pub preset: Option<String>,
     /// Any other setting, e.g. `--set retry.window=5m`; may be given more than once.

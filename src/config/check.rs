@@ -13,9 +13,11 @@ use crate::config::verdicts;
 use crate::config::waits;
 use crate::config::weights::weights;
 use crate::flow::settings::{
-    ControlHeaders, Preset, ResponseHeaders, Retry, Share, Unsafe, Via, WindowClose,
+    ControlHeaders, Preset, ResponseHeaders, Retry, RobotsDelay, Share, Unsafe, Via, WindowClose,
 };
 use crate::net::settings::Roots;
+use crate::pace::jitter::Jitter;
+use crate::pace::rules::Law;
 use crate::policy::patience::Patience;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,6 +31,7 @@ pub(in crate::config) fn check(root: Option<&Node>) -> (Config, Report) {
     let mut config = Config::default();
     let top = Section::top(root, report_ref);
     doors(&top, &mut config, report_ref);
+    preset(&top, &mut config, report_ref);
     pacing::read(&top, &mut config, report_ref);
     repeats(&top, &mut config, report_ref);
     bounds(&top, &mut config, report_ref);
@@ -126,17 +129,23 @@ fn listeners(node: &Node) -> Read<Vec<SocketAddr>> {
     Ok(listeners)
 }
 
-/// How long and how often requests are repeated.
-fn repeats(top: &Section<'_>, config: &mut Config, report: &mut Report) {
-    let presets = [
-        ("transparent", Preset::Transparent),
-        ("interactive", Preset::Interactive),
-        ("archive", Preset::Archive),
-        ("api", Preset::Api),
-        ("off", Preset::Off),
-    ];
+/// What other settings begin with.
+fn preset(top: &Section<'_>, config: &mut Config, report: &mut Report) {
+    let presets = Preset::ALL.map(|preset| (preset.word(), preset));
     top.read("preset", &mut config.preset, |node| value::word(node, &presets), report);
     config.retry = preset_retry(config.preset);
+    if config.preset == Preset::Scrapy {
+        // Spec section 7, and the seed's own defaults.
+        config.pace.law = Law::Backoff;
+        config.pace.concurrency = Some(1);
+        config.pace.delay = Duration::from_secs(1);
+        config.pace.jitter = Jitter::new(-0.5, 0.5).expect("half is less than all");
+        config.robots.delay = RobotsDelay::Passive;
+    }
+}
+
+/// How long and how often requests are repeated.
+fn repeats(top: &Section<'_>, config: &mut Config, report: &mut Report) {
     let to = &mut config.retry;
     let retry = top.below("retry", report);
     retry.read("window", &mut to.window, value::some_duration, report);
@@ -161,7 +170,9 @@ fn repeats(top: &Section<'_>, config: &mut Config, report: &mut Report) {
 /// Spec section 7. What the configuration names itself comes after.
 fn preset_retry(preset: Preset) -> Retry {
     let (window, response_timeout) = match preset {
-        Preset::Transparent | Preset::Api | Preset::Off => return Retry::default(),
+        Preset::Transparent | Preset::Api | Preset::Scrapy | Preset::Strict | Preset::Off => {
+            return Retry::default();
+        }
         Preset::Interactive => (45, 15),
         Preset::Archive => (3600, 300),
     };

@@ -6,6 +6,8 @@ use crate::config::settings::{Config, LogLevel};
 use crate::config::{keys, node, raw};
 use crate::flow::settings::{ControlHeaders, Preset};
 use crate::net::settings::{Override, Roots};
+use crate::pace::jitter::Jitter;
+use crate::pace::rules::Law;
 use crate::pace::scope::{Host, Scope};
 use proptest::prelude::*;
 use std::path::PathBuf;
@@ -142,6 +144,17 @@ fn a_preset_brings_its_times_and_the_file_has_the_last_word() {
     assert_eq!(config.retry.window, Duration::from_secs(45));
     assert_eq!(config.retry.response_timeout, Duration::from_secs(20));
     assert_eq!(good("preset: archive").retry.window, Duration::from_secs(3600));
+    let pace = good("preset: scrapy\npace: {concurrency: 2}").pace;
+    assert_eq!((pace.law, pace.concurrency), (Law::Backoff, Some(2)));
+    assert_eq!(
+        (pace.delay, pace.jitter),
+        (Duration::from_secs(1), Jitter::new(-0.5, 0.5).unwrap())
+    );
+    let weights = good("clients: {weights: {nightly: 3, 'a b': 100}}").weights;
+    assert_eq!(weights.get("nightly").map(|weight| weight.get()), Some(3));
+    for wrong in ["{nightly: 0}", "{nightly: 101}", "{nightly: heavy}", "[nightly]"] {
+        bad(&format!("clients: {{weights: {wrong}}}"));
+    }
 }
 
 #[test]
@@ -275,7 +288,7 @@ fn a_wrong_value_says_what_would_be_right() {
     says("via: responces", "did you mean `responses`?");
     says("pace: {scope: hosts}", "must be one of");
     says("tls: {intercept: auto}", "not built yet");
-    says("preset: strict", "must be one of");
+    says("preset: escalate", "must be one of");
     says("scopes: {'*.example': {delay: 1s}}", "without `*`");
     says("scopes: {'https://shop.example': {delay: 1s}}", "without scheme");
     says("scopes: {'a shop': {delay: 1s}}", "no spaces");

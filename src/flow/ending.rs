@@ -49,6 +49,8 @@ pub enum Case {
     /// The scope's, the client's or the whole line is full.
     LineFull,
     ShuttingDown,
+    /// The site is paused, and the preset answers that.
+    Paused,
     /// Denied by port or name.
     Denied,
     /// Denied by address.
@@ -110,7 +112,7 @@ impl Ending {
 
 impl Case {
     /// Every case; a bad request stands for all its statuses.
-    pub const ALL: [Case; 22] = [
+    pub const ALL: [Case; 23] = [
         Case::ConnectTimeout,
         Case::ResponseTimeout,
         Case::Refused,
@@ -128,6 +130,7 @@ impl Case {
         Case::Infeasible,
         Case::LineFull,
         Case::ShuttingDown,
+        Case::Paused,
         Case::Denied,
         Case::Prohibited,
         Case::Loop,
@@ -179,6 +182,7 @@ impl Case {
             Case::Infeasible
             | Case::LineFull
             | Case::ShuttingDown
+            | Case::Paused
             | Case::Denied
             | Case::Prohibited
             | Case::Loop
@@ -261,6 +265,13 @@ impl Case {
                 "shutting_down",
                 "The proxy is shutting down",
                 "Repeat the request when it is back.",
+            ),
+            Case::Paused => row(
+                S::TOO_MANY_REQUESTS,
+                "http_request_denied",
+                "target_rate_limited",
+                "The site has asked for a pause",
+                "Come back after Retry-After. Other presets hold such requests instead.",
             ),
             Case::Denied => row(
                 S::FORBIDDEN,

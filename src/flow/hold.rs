@@ -240,6 +240,9 @@ fn sent_away(flow: &Flow, job: &Job, refusal: &Refusal) -> Ending {
         flow.remembered.keep_seat(&job.trip.facts, wait, flow.clock.now());
     }
     let ending = refused(flow, host, refusal);
+    if let (Refusal::PausedBeyondWindow { .. }, true) = (refusal, job.preset.answers_pauses()) {
+        return Ending { case: Case::Paused, ..ending };
+    }
     let Some(patience) = patience else { return ending };
     let patience = seconds(patience);
     let what = format!("{host} has no slot within {patience} s, after which this client leaves");

@@ -172,7 +172,10 @@ impl Job {
             accepted: self.trip.facts.seat,
             repeat: self.tries.attempts > 0,
             not_before: self.tries.not_before,
-            window_end: self.limits.window_end,
+            window_end: match self.preset.answers_pauses() {
+                true => Tick::ZERO,
+                false => self.limits.window_end,
+            },
             deadline: self.limits.deadline,
         }
     }
@@ -192,9 +195,12 @@ impl Job {
     pub fn measure<'a>(&'a self, text: &'a [u8]) -> Measure<'a> {
         let forbidden = match self.preset {
             Preset::Api => Forbidden::MayBeLimit { text },
-            Preset::Transparent | Preset::Interactive | Preset::Archive | Preset::Off => {
-                Forbidden::Served
-            }
+            Preset::Transparent
+            | Preset::Interactive
+            | Preset::Archive
+            | Preset::Scrapy
+            | Preset::Strict
+            | Preset::Off => Forbidden::Served,
         };
         Measure { forbidden, ..self.terms.measure(&self.target.host) }
     }

@@ -176,7 +176,7 @@ pub enum ControlHeaders {
 pub fn times(preset: Preset, configured: Preset, retry: &Retry) -> (Duration, Duration) {
     match preset {
         preset if preset == configured => (retry.window, retry.response_timeout),
-        Preset::Transparent | Preset::Api | Preset::Off => {
+        Preset::Transparent | Preset::Api | Preset::Scrapy | Preset::Strict | Preset::Off => {
             let standard = Retry::default();
             (standard.window, standard.response_timeout)
         }
@@ -189,9 +189,12 @@ pub fn times(preset: Preset, configured: Preset, retry: &Retry) -> (Duration, Du
 pub fn most_attempts(preset: Preset, retry: &Retry) -> Option<u32> {
     match preset {
         Preset::Api => Some(retry.max_attempts.map_or(API_ATTEMPTS, |most| most.min(API_ATTEMPTS))),
-        Preset::Transparent | Preset::Interactive | Preset::Archive | Preset::Off => {
-            retry.max_attempts
-        }
+        Preset::Transparent
+        | Preset::Interactive
+        | Preset::Archive
+        | Preset::Scrapy
+        | Preset::Strict
+        | Preset::Off => retry.max_attempts,
     }
 }
 

@@ -10,17 +10,18 @@ use crate::flow::planned;
 use crate::flow::robots;
 use crate::flow::settings::{Preset, most_attempts};
 use crate::flow::works::Flow;
-use crate::judge::again::{self, Bounds, Next, Standing, Why, Wish};
+use crate::judge::again::{self, Bounds, Next, Standing, Why};
 use crate::judge::classify::{Judged, classify_as};
 use crate::judge::outcome::{Answer, Fault, Outcome, Sent};
 use crate::judge::page::{self, Evidence};
-use crate::judge::verdict::{Class, PaceMove};
+use crate::judge::verdict::{Class, PaceMove, Verdict};
 use crate::metrics::labels::{self, Final};
 use crate::net::inbound::Inbound;
 use crate::state::permit::Permit;
 use crate::state::visit::Lesson;
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode, response};
+use std::time::Duration;
 
 /// How a request goes on.
 #[expect(clippy::large_enum_variant, reason = "handed on once, by value")]
@@ -170,7 +171,7 @@ fn teach(flow: &Flow, job: &mut Job, permit: &mut Permit, meant: &Meant) -> Taug
         };
     }
     let lesson = Lesson {
-        pause: verdict.pause,
+        pause: pause(job, permit, verdict),
         status: meant.status.map(|status| job.terms.verdicts.meant(status).as_u16()),
         excused: own || ours,
         ..Lesson::new(verdict.class, pace)
@@ -188,6 +189,10 @@ fn decide(flow: &Flow, job: &Job, came: &Came, meant: &Meant, taught: Taught) ->
         return Next::Deliver;
     }
     let verdict = &meant.judged.verdict;
+    let waits = matches!(verdict.class, Class::ExplicitWait | Class::RateLimited);
+    if waits && job.preset.answers_pauses() {
+        return Next::Deliver;
+    }
     let (sent, status) = match came {
         Came::Fault(fault) => (fault.sent, None),
         Came::Whole(_) | Came::Flowing { .. } => {
@@ -211,13 +216,18 @@ fn decide(flow: &Flow, job: &Job, came: &Came, meant: &Meant, taught: Taught) ->
         min_attempt: job.terms.retry.min_attempt,
         ladder: rules.ladder.paces(),
     };
-    again::next(
-        verdict,
-        status,
-        &standing,
-        &bounds,
-        job.wishes.retry.as_ref().unwrap_or(&Wish::default()),
-    )
+    again::next(verdict, status, &standing, &bounds, &job.preset.repeats(job.wishes.retry.as_ref()))
+}
+
+/// The pause a verdict puts on its scopes. A preset that answers pauses makes one where a site says
+/// no and not until when: longer each time, as the rung it was asked from tells.
+fn pause(job: &Job, permit: &Permit, verdict: &Verdict) -> Option<Duration> {
+    let unhinted = verdict.pause.is_none() && verdict.class == Class::RateLimited;
+    if !(unhinted && job.preset.answers_pauses()) {
+        return verdict.pause;
+    }
+    let longer = 2_u32.saturating_pow(u32::from(permit.rung()));
+    Some(UNHINTED.saturating_mul(longer).min(job.terms.retry.retry_after_max))
 }
 
 fn go_on(
@@ -324,5 +334,7 @@ fn faulted(job: &Job, fault: &Fault, next: Next) -> Ending {
     Ending { advice: once.then_some(ONCE), ..ending }
 }
 
+/// Spec section 7, `strict`: where a site doesn't say for how long.
+const UNHINTED: Duration = Duration::from_secs(30);
 const ONCE: &str = "It was sent once only, for what it asks for may have been done. If it does no \
     harm twice, send it with an Idempotency-Key field and it is repeated.";

@@ -31,6 +31,7 @@ mod once;
 mod operators;
 mod pages;
 mod patience;
+mod presets;
 mod quotas_told;
 mod rebinding;
 mod reload;

@@ -222,7 +222,7 @@ fn prefer_wait(headers: &HeaderMap) -> Option<u64> {
 }
 
 const PREFER: &str = "prefer";
-const PRESETS: &str = "transparent, interactive, archive, api or off";
+const PRESETS: &str = "transparent, interactive, archive, api, scrapy, strict or off";
 const YES_OR_NO: &str = "yes or no";
 const PRIORITIES: &str = "an urgency from u=0 to u=7";
 const OPTIONS: &str = "one of preset, deadline, window, timeout, retry, tag, debug, delay, track, \
