@@ -199,7 +199,7 @@ fn settle(node: &mut Node, text: &str) -> Option<Mistake> {
         Ok(value) if agree(node, &value) => None,
         Ok(_) => Some(Mistake::error("this can be read in two ways", &node.place, "")),
         Err(why) => {
-            let place = why.location().map_or(Place::Whole, |at| {
+            let place = why.location().map_or(node.place.clone(), |at| {
                 Place::File(Spot { line: at.line(), column: at.column(), width: 1 })
             });
             Some(Mistake::error(format!("this is not YAML: {why}"), &place, ""))

@@ -24,10 +24,10 @@ pub type Sending = Result<Response<Incoming>, TrySendError<Request<Outgoing>>>;
 /// An HTTP/1.1 connection.
 pub struct Http1 {
     sender: SendRequest<Outgoing>,
-    connection: Connection<TokioIo<Io>, Outgoing>,
+    /// `None` once it has ended.
+    connection: Option<Connection<TokioIo<Io>, Outgoing>>,
     meter: Arc<Meter>,
     alarm: Alarm,
-    ended: bool,
     _open: Open,
 }
 
@@ -44,10 +44,9 @@ impl Http1 {
         let (sender, connection) = builder().handshake(TokioIo::new(io)).await?;
         Ok(Box::new(Http1 {
             sender,
-            connection,
+            connection: Some(connection),
             meter,
             alarm: Alarm::default(),
-            ended: false,
             _open: open,
         }))
     }
@@ -69,11 +68,14 @@ impl Http1 {
 
     /// Reads and writes what can be. Ready when the connection has ended.
     pub fn drive(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if !self.ended {
-            // An error is told to whoever waits for the answer or reads its body.
-            self.ended = Pin::new(&mut self.connection).poll(context).is_ready();
+        let Some(connection) = &mut self.connection else { return Poll::Ready(()) };
+        // An error is told to whoever waits for the answer or reads its body.
+        if Pin::new(connection).poll(context).is_pending() {
+            return Poll::Pending;
         }
-        if self.ended { Poll::Ready(()) } else { Poll::Pending }
+        // A request that it was handed and has not begun with hears of the end only if it is dropped.
+        self.connection = None;
+        Poll::Ready(())
     }
 
     /// Whether the last answer is complete, nothing came after it, and another request may follow.

@@ -3,9 +3,19 @@
 use super::world::{Peer, fetch, get, ok, origin, pool, request, send, sized};
 use crate::judge::outcome::{FaultKind, Sent};
 use crate::net::body::Replay;
+use crate::net::connect_io::{Io, Wire};
+use crate::net::http1::{Http1, Sending};
+use crate::net::lease::Open;
+use crate::net::outbound::Outbound;
 use crate::net::pool::Counts;
+use crate::net::target::Target;
 use http::{Method, StatusCode};
+use http_body_util::BodyExt;
+use std::future::Future;
+use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
+use tokio::net::TcpStream;
 
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
@@ -84,6 +94,51 @@ async fn a_connection_closed_while_the_reactor_slept_is_seen_all_the_same() {
     let post = request(Method::POST, sized(0, 0));
     assert_eq!(fetch(&pool, &to, &post).await, ok(200, "hello", false));
     serving.join().expect("both served");
+}
+
+// The origin's end comes after the look at the socket: the request is handed to a connection that
+// ends before it begins with it.
+#[tokio::test]
+async fn a_connection_that_ends_before_it_begins_gives_its_request_back() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("bind");
+    let to = super::world::target(listener.local_addr().expect("address").port());
+    let (close, may_close) = std::sync::mpsc::channel();
+    let (closed, has_closed) = std::sync::mpsc::channel();
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("connection");
+        assert!(stream.read(&mut [0; 1024]).expect("request") > 0);
+        stream.write_all(HELLO.as_bytes()).expect("answer");
+        may_close.recv().expect("somebody says so");
+        drop(stream);
+        closed.send(()).expect("somebody waits");
+    });
+    let stream = TcpStream::connect(("127.0.0.1", to.port)).await.expect("connect");
+    let open = Open::new(&Arc::default());
+    let mut connection = Http1::new(Io::plain(Wire::new(stream)), open).await.expect("no IO");
+    let answer = sent(&mut connection, &get(), &to).await.expect("an answer");
+    drop(answer.into_body().collect());
+    std::future::poll_fn(|context| {
+        let _ = connection.drive(context);
+        if connection.settles() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    close.send(()).expect("it waits");
+    has_closed.recv().expect("it closes");
+    // The reactor takes the event in; nobody has driven the connection since.
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    let failed = sent(&mut connection, &get(), &to).await.expect_err("it has ended");
+    assert!(failed.message().is_some(), "nothing of it was sent: {failed:?}");
+    serving.join().expect("served");
+}
+
+async fn sent(connection: &mut Http1, request: &Outbound, to: &Target) -> Sending {
+    let mut answer = std::pin::pin!(connection.send(request.for_http1(to)));
+    let waits = std::future::poll_fn(|context| {
+        let _ = connection.drive(context);
+        answer.as_mut().poll(context)
+    });
+    tokio::time::timeout(Duration::from_secs(10), waits).await.expect("it is told")
 }
 
 /// Serves one request; the next one on the connection it reads, and ends without an answer.
